@@ -16,7 +16,10 @@ def shown(default: object) -> str:
     """A default as one would write it in the environment."""
     if isinstance(default, bool):
         return str(default).lower()
-    return ",".join(map(str, default)) if isinstance(default, tuple) else str(default)
+    if isinstance(default, tuple):
+        return ",".join(map(str, default))
+    is_whole = isinstance(default, float) and default.is_integer()
+    return f"{default:.0f}" if is_whole else str(default)
 
 
 @pytest.mark.parametrize("field", Settings.model_fields)

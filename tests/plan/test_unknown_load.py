@@ -88,7 +88,7 @@ def test_where_only_the_rate_counts_the_cheapest_request_wins_and_not_the_cheape
         for each in plan.candidates
         if each.weighed_cost_per_hour
     }
-    assert plan.chosen.accelerator == min(by_rate, key=by_rate.get) == "L40S"
+    assert plan.chosen.accelerator == min(by_rate, key=lambda each: by_rate[each]) == "L40S"
     assert "at 100 requests/s" in plan.reason
 
 

@@ -59,7 +59,7 @@ class EnvVar(ApiModel):
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             "!has(self.valueFrom) || !has(self.value) || self.value == ''",
-            "must have value or valueFrom, not both",
+            "must not have both value and valueFrom",
         ),
     )
 

@@ -103,7 +103,8 @@ class TrainingObjective(ApiModel):
     """What the choice among feasible places minimises, and its limits."""
 
     goal: Literal["Time", "Cost", "Energy"] = "Time"
-    """What is minimised. Example: `Cost`."""
+    """What is minimised. Of costs that differ by less than 2 % the faster is taken. Example:
+    `Cost`."""
     deadline: Time | None = None
     """When the run must be finished, RFC 3339. Example: `"2026-12-24T00:00:00Z"`."""
     max_cost: Annotated[float, Quantity("0", "1T", '"40000"')] | None = None

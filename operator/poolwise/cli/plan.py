@@ -49,7 +49,7 @@ class Api(enum.StrEnum):
 
 
 Files = Annotated[
-    list[str],
+    list[str] | None,
     typer.Option(
         "--file", "-f", help="Manifests: files, folders, or - for standard input; repeatable."
     ),
@@ -72,10 +72,10 @@ Measured = Annotated[
 
 
 def plan(  # noqa: PLR0913  # an option each
-    files: Files,
     nodes: Annotated[str, typer.Option(help="Nodes, as `kubectl get nodes -o yaml` prints them.")],
+    files: Files = None,
     more_files: Annotated[
-        list[str] | None, typer.Argument(metavar="FILE", help="More manifests.")
+        list[str] | None, typer.Argument(metavar="FILE", help="Manifests, with -f or without.")
     ] = None,
     pods: Pods = None,
     measured: Measured = None,
@@ -92,7 +92,9 @@ def plan(  # noqa: PLR0913  # an option each
     could be placed and would not run (it has no image or no weights), and of a PriorityClass that
     no file has.
     """
-    paths = [*files, *(more_files or [])]
+    paths = [*(files or []), *(more_files or [])]
+    if not paths:
+        raise typer.BadParameter("no manifest is named", param_hint="'--file' / '-f'")
     given, unread = gathered(paths)
     ours = [document for document in given if _is_ours(document.content)]
     if not ours and not unread:

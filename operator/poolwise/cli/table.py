@@ -170,9 +170,9 @@ def basis(row: Row) -> str:
 
 
 def why(row: Row) -> str:
-    """Why the next best pool lost; why there is none, otherwise."""
+    """Why the next best pool lost; why nothing is placed where nothing is."""
     losers = [each for each in row["candidates"] if not each.get("chosen")]
-    if not row["placed"] or not losers:
+    if not (any(each.get("chosen") for each in row["candidates"]) and losers):
         return str(row["reason"])
     more = f" (and {plural(len(losers) - 1, 'pool')} more)" if len(losers) > 1 else ""
     return f"{losers[0]['pool']}: {losers[0]['reason']}{more}"

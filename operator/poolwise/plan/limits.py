@@ -1,9 +1,12 @@
-"""Limits on money: one that just pays does so whatever the last digits of a price are."""
+"""What is the same of money: a limit that just pays does so whatever the last digits of a price."""
 
 from __future__ import annotations
 
 SLACK = 1e-6
 """Relative; three times $0.10 is more than $0.30 in binary fractions."""
+AS_CHEAP = 0.02
+"""Relative. Runs whose costs (or joules) differ by less cost the same, and the faster is taken:
+nobody waits four times as long to save a tenth of a per cent."""
 
 
 def pays(limit: float, cost: float) -> bool:

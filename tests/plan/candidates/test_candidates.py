@@ -305,7 +305,7 @@ def test_a_target_that_leaves_no_room_for_load_is_told_beside_the_replicas():
     (told,) = plan_of(l40s(4), service(**spec)).candidates
     assert told.reason_code == Verdict.TOO_MANY_REPLICAS
     assert "scaling.maxReplicas is 10; ITL p99 at one request is" in told.reason
-    assert told.reason.endswith("target 25 ms")
+    assert told.reason.endswith("target 25 ms, which leaves little for load")
     loose = {**spec, "slo": [{"metric": "ITL", "percentile": 99, "target": "80ms"}]}
     (told,) = plan_of(l40s(4), service(**loose | {"requests_per_second": "400"})).candidates
     assert told.reason.endswith("scaling.maxReplicas is 10")

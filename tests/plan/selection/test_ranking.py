@@ -110,6 +110,18 @@ def test_of_one_price_the_faster_pool_wins_whatever_its_name():
     assert winner(slow, nearly, goal=Goal.COST) == "a"
 
 
+@pytest.mark.parametrize("goal", [Goal.COST, Goal.ENERGY])
+def test_of_two_per_cent_the_faster_pool_is_as_cheap(goal):
+    """Nobody waits four times as long to save a tenth of a per cent."""
+    slow, fast = run("a", 12, 400, goal), run("b", 3, 400.4, goal)
+    assert winner(slow, fast, goal=goal) == "b"
+    assert winner(slow, run("b", 3, 409, goal), goal=goal) == "a"
+    assert winner(slow, run("b", 11.8, 400.4, goal), goal=goal) == "a", "hardly faster"
+    told = words(slow, fast, goal=Goal.COST)
+    assert "as cheap, and 4 times as fast" in told["b"]
+    assert told["a"].endswith(", and takes 12 h against 3 h")
+
+
 def test_of_pools_that_lose_the_same_the_cheaper_loses_less():
     """Who cannot have the best pool goes by that, and would go by the name of the next else."""
     lost = losses(ranked([run("best", 5, 900), run("a", 10, 400), run("b", 10, 300)]))

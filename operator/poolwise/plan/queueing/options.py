@@ -10,11 +10,11 @@ from poolwise.model.prediction import Interval
 from poolwise.plan.candidates.assessment import gang
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.candidates.training.answers import gang_of
-from poolwise.plan.candidates.training.offers import AS_CHEAP
 from poolwise.plan.closeness import Wish
 from poolwise.plan.decision import Candidate, CountOffer
 from poolwise.plan.joint.problem import Option
 from poolwise.plan.ledger.capacity import Gang
+from poolwise.plan.limits import AS_CHEAP
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests.request import Goal, Request, TrainingRequest
 from poolwise.plan.selection.ranking import NEXT_TO_NOTHING, losses, rank

@@ -23,6 +23,7 @@ from poolwise.model.hardware import Resource
 from poolwise.model.prediction import ServingPrediction
 from poolwise.model.ranges import ratio_margin
 from poolwise.plan.decision import Candidate
+from poolwise.plan.limits import AS_CHEAP
 from poolwise.plan.nodes.labels import LEAST_ASSURED
 from poolwise.plan.requests.request import Goal
 
@@ -228,9 +229,17 @@ def by_objective(candidate: Candidate) -> SortKey:
     )
 
 
-def _by_cost(candidate: Candidate, cheapest: float) -> tuple[bool, float, SortKey]:
+def _by_cost(candidate: Candidate, cheapest: float) -> tuple[bool, float, int, SortKey]:
     """Who breaks no whole domain first: it costs nobody what only gangs could pay for. That these
-    come is not known, so it is paid for within bounds."""
-    cost = cost_of(candidate)
+    come is not known, so it is paid for within bounds. Of runs that cost the same the fastest."""
+    cost, order = cost_of(candidate), by_objective(candidate)
     spares = not candidate.broken_accelerators and cost <= cheapest * (1.0 + MOST_GIVEN_UP)
-    return not spares, cost, by_objective(candidate)
+    if is_as_cheap(candidate, cheapest):
+        return not spares, cheapest, slowness(candidate), order
+    return not spares, cost, 0, order
+
+
+def is_as_cheap(candidate: Candidate, cost: float) -> bool:
+    """Whether it is a run that costs the same, or less."""
+    is_run = candidate.total_seconds is not None
+    return is_run and cost_of(candidate) <= cost * (1.0 + AS_CHEAP) < math.inf

@@ -19,6 +19,7 @@ from poolwise.plan.selection.ranking import (
     by_objective,
     cost_of,
     energy_of,
+    is_as_cheap,
     most_cost,
     precariousness,
     shortage,
@@ -114,7 +115,9 @@ class _Words:
         is_level = candidate in ranking.level and winner in ranking.level
         if is_level and not ranking.is_for_idleness:
             level = f"{told} against {self._measure(winner)}{self._in_doubt(candidate)}"
-            return level if self._goal is Goal.COST else f"{level}, for {self._prices(candidate)}"
+            if self._goal is Goal.COST:
+                return f"{level}{_slower(candidate, winner)}"
+            return f"{level}, for {self._prices(candidate)}"
         return f"{told}: {self._trade(candidate)}"
 
     def _why_not_the_same(self, candidate: Candidate) -> str:
@@ -215,7 +218,20 @@ def _why_preferred(winner: Candidate, best: Candidate) -> str:
     """What speaks for a winner that is level with the best one."""
     if best.broken_accelerators > 0 == winner.broken_accelerators:
         return "which would break a whole domain"
-    return "and cheaper" if math.isfinite(cost_of(best)) else "whose price is not known"
+    if math.isinf(cost_of(best)):
+        return "whose price is not known"
+    if slowness(winner) < slowness(best) and is_as_cheap(winner, cost_of(best)):
+        times = (best.total_seconds or math.inf) / (winner.total_seconds or math.inf)
+        return f"as cheap, and {three_digits(times)} times as fast"
+    return "and cheaper"
+
+
+def _slower(candidate: Candidate, winner: Candidate) -> str:
+    """How long runs take that cost the same, where that decides."""
+    if slowness(candidate) <= slowness(winner) or not is_as_cheap(winner, cost_of(candidate)):
+        return ""
+    mine, best = (duration(each.total_seconds or 0.0) for each in (candidate, winner))
+    return f", and takes {mine} against {best}"
 
 
 def _weighed(candidate: Candidate) -> str:

@@ -30,9 +30,10 @@ FARTHEST = 6.0
 FRESH_SECONDS = 1200.0
 """What a run tells goes into its status every five minutes: older words are from before it fell
 silent."""
-ABOUT_SECONDS = (300.0, 600.0, 1200.0, 2400.0, 5400.0, 10_800.0, 21_600.0, 43_200.0, 86_400.0)
-"""Times that reasons tell, each up to twice the one before, so that a text changes a dozen times
-at most while it counts down. Beyond: doubled days."""
+_MINUTES, _HOURS = (5, 10, 15, 20, 30, 40), (1, 1.5, 2, 3, 4, 6, 8, 12, 18, 24)
+ABOUT_SECONDS = (*(60.0 * each for each in _MINUTES), *(3600.0 * each for each in _HOURS))
+"""Times that reasons tell, each up to half more than the one before (five minutes twice), so that a
+text changes a score of times at most while it counts down. Beyond: doubled days."""
 _NORMAL = NormalDist()
 _UNITS = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"))
 

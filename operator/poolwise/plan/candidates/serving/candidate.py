@@ -212,7 +212,9 @@ class _Assessment:
         if broken.reason_code != Verdict.TOO_MANY_REPLICAS or not self.request.work.targets:
             return broken
         of_target, told = self._worst_miss(offer.shape.layout)
-        return replace(broken, reason=f"{broken.reason}; {told}") if of_target > NEAR else broken
+        if of_target <= NEAR:
+            return broken
+        return replace(broken, reason=f"{broken.reason}; {told}, which leaves little for load")
 
     def _remark(self, offer: ServingOffer) -> str:
         """What a user must know who set fewer replicas than the targets need."""

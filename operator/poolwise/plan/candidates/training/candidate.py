@@ -71,24 +71,27 @@ class _Assessment:
         allowed = [offer for offer in offers if self._limit_broken(offer) is None]
         if not allowed:
             return self._beyond_limits(offers)
-        return self._best(allowed)
+        return self._best(allowed, offers)
 
-    def _best(self, offers: list[TrainingOffer]) -> Candidate:
-        """The best count that fits now, else the best one to wait for."""
+    def _best(self, offers: list[TrainingOffer], every: list[TrainingOffer]) -> Candidate:
+        """The best count that fits now, else the best one to wait for.
+
+        :param every: those too that break a limit.
+        """
         fitting = [offer for offer in offers if self._has_room(offer)]
         if fitting:
-            offer = preferred(fitting, *self._taste)
+            offer = preferred(fitting, every, *self._taste)
             broken = self.situation.breaks(offer.gang, self.pool, offer.wish)
             remark = "; ".join(filter(None, (self._remark(offer), broken.words())))
             told = Exclusion(Verdict.LOST, remark)
             return self._described(offer, told, offers, broken.accelerators)
         possible = [offer for offer in offers if self._why_never(offer) is None]
         if not possible:
-            offer = preferred(offers, *self._taste)
+            offer = preferred(offers, every, *self._taste)
             never = self._why_never(offer)
             assert never is not None, "only asked when no count is possible"
             return self._described(offer, never)
-        offer = preferred(possible, *self._taste)
+        offer = preferred(possible, every, *self._taste)
         reason = self.situation.why_no_room(offer.gang, self.pool, offer.wish)
         told = Exclusion(Verdict.INSUFFICIENT_CAPACITY, reason)
         return replace(self._described(offer, told, offers), waits=True)

@@ -12,13 +12,12 @@ from poolwise.plan.candidates.training.layouts import TrainingShape
 from poolwise.plan.closeness import ANYWHERE, Wish
 from poolwise.plan.decision import CountOffer
 from poolwise.plan.ledger.capacity import Gang
+from poolwise.plan.limits import AS_CHEAP
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests.request import Goal
 
 STEPS_PER_DOUBLING = 4
 """Of numbers of nodes that are tried: 1 to 8, then 10, 12, 14, 16, 20, ..."""
-AS_CHEAP = 0.02
-"""Costs (or joules) of two counts that differ by less are one: the faster count is taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,22 +88,26 @@ def counts_between(least: int, most: int, pool: Pool) -> Iterable[int]:
 
 
 def preferred(
-    offers: Sequence[TrainingOffer], goal: Goal, marginal_efficiency: float
+    offers: Sequence[TrainingOffer],
+    every: Sequence[TrainingOffer],
+    goal: Goal,
+    marginal_efficiency: float,
 ) -> TrainingOffer:
     """The best of at least one: of all on Time, else of the cheapest, the fastest that yields.
 
     Where a pool is free all of them are the cheapest.
+
+    :param every: those too that would be too late or have no room: a deadline that asks for more
+        accelerators makes none of them as cheap that is not without it.
     """
     if goal is Goal.TIME:
         return _grown(offers, marginal_efficiency)
-    values = [offer.objective(goal) for offer in offers]
-    known = [value for value in values if value is not None]
+    known = [(value, each) for each in offers if (value := each.objective(goal)) is not None]
     if not known:
         return offers[0]
-    bound = min(known) * (1 + AS_CHEAP)
-    pairs = zip(offers, values, strict=True)
-    level = [offer for offer, value in pairs if value is not None and value <= bound]
-    return _grown(level, marginal_efficiency)
+    least = min(value for each in every if (value := each.objective(goal)) is not None)
+    bound = max(least * (1.0 + AS_CHEAP), min(value for value, _ in known))
+    return _grown([each for value, each in known if value <= bound], marginal_efficiency)
 
 
 def _grown(offers: Sequence[TrainingOffer], marginal_efficiency: float) -> TrainingOffer:
