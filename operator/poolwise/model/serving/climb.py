@@ -58,8 +58,12 @@ class Climb:
         self._outside: Probe | None = None
 
     def strain(self, load: float) -> float:
-        """How far a load is from missing a target; infinite where nothing fits."""
-        return self._look(min(_step_of(load), self._last)).excess if self._most > 0.0 else math.inf
+        """How far a load, a lone request at least, is from missing a target; infinite where nothing
+        fits."""
+        if self._most <= 0.0:
+            return math.inf
+        step = _step_of(load) if load > 0.0 else self._least
+        return self._look(min(max(step, self._least), self._last)).excess
 
     def highest(self, near: float = 0.0, worth: float = 0.0) -> Highest:
         """The highest load, or 0.

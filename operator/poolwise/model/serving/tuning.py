@@ -47,9 +47,10 @@ def tuned(
 
     A step that carries a chunk is the tail of the inter-token time, so a tight ITL target wants
     small chunks; everything else wants large ones. Only chunks that leave room for the cache of
-    one longest request are considered; the layout comes back as it is when none does. Sequences
-    are cut to the chunk: vLLM refuses to start with fewer batched tokens than sequences. Of chunks
-    that serve alike, to the precision of a capacity, it is the largest.
+    one longest request are considered; the layout comes back as it is when none does, and with the
+    chunk whose lone request is nearest to its targets when none keeps them. Sequences are cut to
+    the chunk: vLLM refuses to start with fewer batched tokens than sequences. Of chunks that serve
+    alike, to the precision of a capacity, it is the largest.
 
     Who keeps :func:`replica` of each layout gives it as ``served_by``.
     """
@@ -64,7 +65,8 @@ def tuned(
     least = best.requests_per_second * (1.0 - PRECISION)
     alike = [each for each in reached if each[1].requests_per_second >= least > 0.0]
     if not alike:
-        return layout, NOTHING
+        nearest = min(options, key=lambda each: each.climb.strain(0.0), default=None)
+        return nearest.layout if nearest else layout, NOTHING
     chosen, found = max(alike, key=lambda each: each[0].layout.max_batched_tokens)
     return chosen.layout, _by_itself(of(chosen.layout), chosen, found, work.targets)
 

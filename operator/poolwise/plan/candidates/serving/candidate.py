@@ -297,7 +297,8 @@ class _Assessment:
 
     def _target_missed(self, layouts: list[ServingLayout]) -> Candidate:
         """What a lone request would take at the layout that comes nearest to its targets."""
-        misses = ((*self._worst_miss(layout), layout) for layout in layouts)
+        tuned = (self.answers.tuned(layout).layout for layout in layouts)
+        misses = ((*self._worst_miss(layout), layout) for layout in tuned)
         of_target, told, layout = min(misses, key=itemgetter(0))
         if of_target <= 1.0:  # so few may be late that one more prompt makes too many of them so
             told += ", and it is missed as soon as a second request comes"
