@@ -43,6 +43,10 @@ class Type(enum.StrEnum):
     DEVICES_HEALTHY = "DevicesHealthy"
     CAN_GROW = "CanGrow"
     NODES_EXCLUSIVE = "NodesExclusive"
+    NODES_ALIKE = "NodesAlike"
+    PRICE_KNOWN = "PriceKnown"
+    PRICE_ESTIMATED = "PriceEstimated"
+    SPEC_READ = "SpecRead"
     READY = "Ready"
     RECONCILING = "Reconciling"
     STALLED = "Stalled"
@@ -150,6 +154,23 @@ class Reason(enum.StrEnum):
     PICKER_SILENT = "EndpointPickerSilent"
     PICKER_REFUSES = "EndpointPickerRefuses"
     HOLDING_NOT_TOLD = "HoldingNotTold"
+
+    # Pools, beside why hardware is not known (poolwise.plan.nodes.claims) and nodes do not come
+    # (poolwise.plan.provisioning.telling)
+    KNOWN = "Known"
+    UNKNOWN_CPU = "UnknownCpu"
+    SHARED_DEVICES = "SharedDevices"
+    DEVICES_MISSING = "DevicesMissing"
+    NO_NODES = "NoNodes"
+    NODES_READY = "NodesReady"
+    NO_USABLE_NODES = "NoUsableNodes"
+    NODES_TAKEN = "NodesTaken"
+    TERMS_DIFFER = "TermsDiffer"
+    PRICES_DIFFER = "PricesDiffer"
+    NO_PRICE = "NoPrice"
+    OTHER_CURRENCY = "OtherCurrency"
+    ON_DEMAND_PRICE = "OnDemandPrice"
+    DISCOVERED_POOL = "DiscoveredPool"
 
     # What is wrong with replicas though their number may be right
     NO_MISMATCH = "NoMismatch"

@@ -120,6 +120,11 @@ class Pool:
         per_node = max(self.accelerators_per_node, 1)
         return self.hosts_per_slice * per_node if self.hosts_per_slice > 1 else 1
 
+    def nodes_of(self, accelerators: int) -> int:
+        """That a replica with so many takes; one where the pool has none left that would tell."""
+        per_node = self.accelerators_per_node
+        return math.ceil(accelerators / per_node) if 0 < per_node < accelerators else 1
+
     def in_whole_slices(self, accelerators: int) -> int:
         """The least that runs of at least so many."""
         return math.ceil(accelerators / self.slice_accelerators) * self.slice_accelerators

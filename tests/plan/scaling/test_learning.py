@@ -7,11 +7,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from poolwise.model.serving.capacity import KV_CACHE
 from poolwise.model.serving.load import state
 from poolwise.model.work import Metric, Target
 from poolwise.plan.scaling import fragility, surprise
 from poolwise.plan.scaling.budget import LEAST_FACTOR, MOST_FACTOR, Budget
-from poolwise.plan.scaling.capability import KV_CACHE, capability
+from poolwise.plan.scaling.capability import capability
 from poolwise.plan.scaling.evidence import evidence, lessons, rise
 from poolwise.plan.scaling.fragility import Belief, Lateness
 from poolwise.plan.scaling.intake import intake

@@ -26,6 +26,7 @@ class Capacity:
     """``TTFT p99`` and the like, ``KV cache``, ``Batch`` (max_num_seqs) or ``Rate``."""
 
 
+KV_CACHE = "KV cache"
 NOTHING = Capacity(0.0, 0.0, "")
 BISECTIONS = 12
 """To a four-thousandth of a load."""
@@ -77,7 +78,7 @@ def _ends(served: Replica, load: float) -> bool:
 def _stopped_by(served: Replica, targets: tuple[Target, ...], load: float) -> str:
     most = served.largest_load
     if most <= 0.0:
-        return "KV cache"
+        return KV_CACHE
     if load == most:
         return _ceiling(served)
     just_above = load * math.exp(PRECISION) if load else most * LEAST_LOAD
@@ -87,7 +88,7 @@ def _stopped_by(served: Replica, targets: tuple[Target, ...], load: float) -> st
 def _ceiling(served: Replica) -> str:
     if not served.generates:
         return "Rate"
-    return "KV cache" if served.cache_slots <= served.batch_slots else "Batch"
+    return KV_CACHE if served.cache_slots <= served.batch_slots else "Batch"
 
 
 def _limiting(served: Replica, load: float, targets: tuple[Target, ...]) -> str:

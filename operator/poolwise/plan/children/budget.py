@@ -68,7 +68,7 @@ def longest_over_told(spec: InferenceServiceSpec, settings: Settings) -> float:
 
 def _fresh(plan: Plan, chosen: Candidate, pool: Pool) -> PlacementRecord:
     assert plan.claim is not None and chosen.layout is not None
-    nodes = _nodes_per_replica(chosen, pool)
+    nodes = 1 if chosen.replicas is None else pool.nodes_of(chosen.count)
     return PlacementRecord(
         generation=plan.generation,
         accelerator=chosen.accelerator or "",
@@ -84,13 +84,6 @@ def _fresh(plan: Plan, chosen: Candidate, pool: Pool) -> PlacementRecord:
         nodes_per_replica=nodes,
         runtime=Runtime.LEADER_WORKER_SET.value if nodes > 1 else None,
     )
-
-
-def _nodes_per_replica(chosen: Candidate, pool: Pool) -> int:
-    """A replica that is larger than a node takes whole ones."""
-    if chosen.replicas is None or chosen.count <= pool.accelerators_per_node:
-        return 1
-    return math.ceil(chosen.count / pool.accelerators_per_node)
 
 
 def _with_budgets(

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from poolwise.model.work import ServingLayout
 from poolwise.plan.candidates.assessment import candidates
 from poolwise.plan.candidates.reasons import Verdict
-from poolwise.plan.candidates.serving.groups import gang_of_replicas, nodes_of, wish_of_replicas
+from poolwise.plan.candidates.serving.groups import gang_of_replicas, wish_of_replicas
 from poolwise.plan.candidates.serving.replicas import replicas_paid
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.conditions import Reason
@@ -102,7 +102,7 @@ def _room_beside(
     pools, layout = situation.ledger.pools, first.candidate.layout
     assert isinstance(layout, ServingLayout)
     spans = entry.holds is not None and entry.holds.nodes_per_replica > 1
-    if spans or nodes_of(layout, pools[first.candidate.pool]) > 1:
+    if spans or pools[first.candidate.pool].nodes_of(layout.count) > 1:
         return 0
     others = (each for each in pools.values() if each.name != first.candidate.pool)
     offers = [each for at in others if (each := offered(request, at, situation))]

@@ -16,7 +16,7 @@ from dataclasses import replace
 from poolwise.model.work import ServingLayout
 from poolwise.plan.candidates.assessment import candidates
 from poolwise.plan.candidates.reasons import Verdict
-from poolwise.plan.candidates.serving.groups import gang_of_replicas, nodes_of
+from poolwise.plan.candidates.serving.groups import gang_of_replicas
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.children.budget import record_of
 from poolwise.plan.conditions import Reason
@@ -98,7 +98,7 @@ def offered(request: ServingRequest, pool: Pool, situation: Situation) -> Furthe
         if found.reason_code not in _MEETS_ITS_TARGETS or found.prediction is None:
             return None
         layout = found.layout
-        if not isinstance(layout, ServingLayout) or nodes_of(layout, pool) > 1:
+        if not isinstance(layout, ServingLayout) or pool.nodes_of(layout.count) > 1:
             return None
         free = room(layout, request, pool, situation.ledger)
         if free:

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from poolwise.plan.conditions import Reason, Type, condition
 from poolwise.plan.pool import Condition
 from poolwise.plan.pools.members import Draft, capacity_type
 from poolwise.plan.pools.price import SHIPPED_CURRENCY, unit_prices
-from poolwise.plan.wording import money, sentence
+from poolwise.plan.wording import money
 
 LEAST_DIFFERENCE = 0.01
 """Relative; prices that differ by less are one."""
@@ -21,11 +22,11 @@ LEAST_DIFFERENCE = 0.01
 
 def differences(draft: Draft) -> Iterator[Condition]:
     """The condition of a pool whose nodes are not alike in what they cost."""
-    found = {"TermsDiffer": _terms(draft), "PricesDiffer": _prices(draft)}
+    found = {Reason.TERMS_DIFFER: _terms(draft), Reason.PRICES_DIFFER: _prices(draft)}
     told = {reason: text for reason, text in found.items() if text}
     if told:
         text = "; ".join([*told.values(), "select them apart, in a pool each"])
-        yield Condition("NodesAlike", False, next(iter(told)), sentence(text))
+        yield condition(Type.NODES_ALIKE, False, next(iter(told)), text)
 
 
 def _terms(draft: Draft) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from poolwise.plan.conditions import Reason, Type, condition
 from poolwise.plan.pool import Condition, Node
 from poolwise.plan.pools.alike import differences
 from poolwise.plan.pools.members import Draft
-from poolwise.plan.wording import first_of, plural, sentence
+from poolwise.plan.wording import first_of, plural
 
 NAMED_AT_MOST = 3
 """Nodes that one message names."""
@@ -19,7 +20,7 @@ def unusable_reason(draft: Draft) -> tuple[str, str] | None:
         return draft.offer.problem.reason, draft.offer.problem.message
     if draft.offer.sharing:
         text = f"its devices are shared ({draft.offer.sharing}); shared devices are not used"
-        return "SharedDevices", text
+        return Reason.SHARED_DEVICES, text
     return None
 
 
@@ -27,12 +28,12 @@ def conditions(
     draft: Draft, nodes: Sequence[Node], priced: Iterable[Condition] = ()
 ) -> tuple[Condition, ...]:
     """All conditions of a pool, ``Ready`` last; ``priced`` are those of its price."""
-    accepted = () if _told(draft, "Accepted") else (_ACCEPTED,)
+    accepted = () if _told(draft, Type.ACCEPTED) else (_ACCEPTED,)
     known = (*_hardware(draft), *_devices(draft), *differences(draft))
     return (*accepted, *draft.conditions, *known, *priced, _ready(draft, nodes))
 
 
-_ACCEPTED = Condition("Accepted", True, "Valid", "the spec can be used")
+_ACCEPTED = condition(Type.ACCEPTED, True, Reason.VALID, "the spec can be used")
 
 
 def _hardware(draft: Draft) -> Iterator[Condition]:
@@ -41,7 +42,7 @@ def _hardware(draft: Draft) -> Iterator[Condition]:
         text = offer.problem.message
         if not draft.spec.accelerator:
             text += f"; to use the pool, name its hardware in {_where_to_name_it(draft)}"
-        yield Condition("HardwareKnown", False, offer.problem.reason, sentence(text))
+        yield condition(Type.HARDWARE_KNOWN, False, offer.problem.reason, text)
         return
     odd = [m.node.name for m in draft.members if m.offer.problem is not None]
     left_out = (
@@ -49,10 +50,11 @@ def _hardware(draft: Draft) -> Iterator[Condition]:
     )
     source = offer.evidence or "the labels"
     told = f"{offer.product}: {source}{_overruled(draft)}{left_out}"
-    yield Condition("HardwareKnown", True, "Known", sentence(told))
+    yield condition(Type.HARDWARE_KNOWN, True, Reason.KNOWN, told)
     if offer.is_estimated and offer.cpu is not None:
         text = f"its CPU is not in the shipped table; taken as {offer.cpu.name}, the weakest known"
-        yield Condition("HardwareEstimated", True, "UnknownCpu", f"{text} {offer.cpu.architecture}")
+        told = f"{text} {offer.cpu.architecture}"
+        yield condition(Type.HARDWARE_ESTIMATED, True, Reason.UNKNOWN_CPU, told)
 
 
 def _where_to_name_it(draft: Draft) -> str:
@@ -87,28 +89,29 @@ def _devices(draft: Draft) -> Iterator[Condition]:
     if short:
         named = first_of(short, NAMED_AT_MOST)
         text = f"{plural(len(short), 'node')} with fewer devices than built: {named}"
-        yield Condition("DevicesHealthy", False, "DevicesMissing", text)
+        yield condition(Type.DEVICES_HEALTHY, False, Reason.DEVICES_MISSING, text)
 
 
 def _ready(draft: Draft, nodes: Sequence[Node]) -> Condition:
-    bad_spec, taken = _told(draft, "Accepted"), _told(draft, "NodesExclusive")
+    bad_spec, taken = _told(draft, Type.ACCEPTED), _told(draft, Type.NODES_EXCLUSIVE)
     if bad_spec is not None:
-        return Condition("Ready", False, bad_spec.reason, bad_spec.message)
+        return condition(Type.READY, False, bad_spec.reason, bad_spec.message)
     barred = unusable_reason(draft)
     if barred is not None:
-        return Condition("Ready", False, barred[0], sentence(barred[1]))
+        return condition(Type.READY, False, *barred)
     if not nodes:
         growth = f"; it can grow to {draft.spec.max_nodes}" if draft.spec.max_nodes else ""
         if taken is not None:
-            return Condition("Ready", False, taken.reason, taken.message + growth)
+            return condition(Type.READY, False, taken.reason, taken.message + growth)
         selector = ", ".join(f"{k}={v}" for k, v in draft.spec.node_selector.items())
-        return Condition("Ready", False, "NoNodes", f"no node carries {selector}{growth}")
+        told = f"no node carries {selector}{growth}"
+        return condition(Type.READY, False, Reason.NO_NODES, told)
     kept_off = [f"{node.name} {node.unusable_reason}" for node in nodes if node.unusable_reason]
     usable = len(nodes) - len(kept_off)
     text = f"{usable} of {plural(len(nodes), 'node')} can take work"
     text += f": {first_of(kept_off, NAMED_AT_MOST, '; ')}" if kept_off else ""
-    reason = "NodesReady" if usable else "NoUsableNodes"
-    return Condition("Ready", usable > 0, reason, sentence(text))
+    reason = Reason.NODES_READY if usable else Reason.NO_USABLE_NODES
+    return condition(Type.READY, usable > 0, reason, text)
 
 
 def _told(draft: Draft, type_: str) -> Condition | None:

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from poolwise.api.acceleratorpool import AcceleratorPool, AcceleratorPoolSpec
 from poolwise.errors import InvalidInput
+from poolwise.plan.conditions import Reason, Type, condition
 from poolwise.plan.names import DISCOVERED
 from poolwise.plan.nodes.claims import HardwareProblem, HardwareReason
 from poolwise.plan.nodes.devices import vendor_resource
@@ -217,7 +218,7 @@ def _taken(selected: Iterable[Facts], owners: Mapping[str, str]) -> Condition | 
     verb = "belongs" if len(lost) == 1 else "belong"
     text = f"{plural(len(lost), 'node')} that it selects {verb} to the older {older}"
     told = f"{text}: {first_of(lost, NAMED_AT_MOST)}"
-    return Condition("NodesExclusive", False, "NodesTaken", told)
+    return condition(Type.NODES_EXCLUSIVE, False, Reason.NODES_TAKEN, told)
 
 
 def _selects(pool: Declaration, node: Facts) -> bool:
@@ -241,4 +242,4 @@ def _declaration(resource: Object) -> Declaration:
     except (ArithmeticError, LookupError, TypeError, RecursionError) as error:
         text = sentence(f"spec cannot be read: {error}")
     empty = AcceleratorPoolSpec.model_construct(node_selector={})
-    return Declaration(name, empty, Condition("Accepted", False, "InvalidSpec", text))
+    return Declaration(name, empty, condition(Type.ACCEPTED, False, Reason.INVALID_SPEC, text))

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from poolwise.model.hardware import Device, Machine
+from poolwise.plan.conditions import Reason
 from poolwise.plan.memo import Memo
 from poolwise.plan.nodes.facts import Facts, facts
 from poolwise.plan.observed import Object
@@ -26,7 +27,7 @@ from poolwise.plan.pools.members import (
     pool_device,
     usual_count,
 )
-from poolwise.plan.pools.price import OTHER_CURRENCY, price, price_conditions
+from poolwise.plan.pools.price import price, price_conditions
 from poolwise.plan.pools.roles import with_roles
 from poolwise.plan.pools.slices import hosts_per_slice, with_whole_slices
 from poolwise.plan.pools.taints import tolerations, untolerated
@@ -99,7 +100,7 @@ def _pool(draft: Draft, tables: Tables, settings: Settings) -> Pool:
         unusable_reason=barred[1] if barred else None,
         conditions=conditions(draft, nodes, priced),
         price_problem=next(
-            (each.message for each in priced if each.reason == OTHER_CURRENCY), None
+            (each.message for each in priced if each.reason == Reason.OTHER_CURRENCY), None
         ),
         discovered=_discovered(draft, sources),
     )

@@ -7,12 +7,12 @@ from datetime import datetime
 
 from poolwise.api import GROUP, VERSION
 from poolwise.plan import names
-from poolwise.plan.conditions import merged
+from poolwise.plan.conditions import Reason, Type, condition, merged
 from poolwise.plan.ledger import idle
 from poolwise.plan.observed import Manifest, Object
 from poolwise.plan.pool import Condition, Pool
 from poolwise.plan.reading import mapping, texts
-from poolwise.plan.wording import first_of, sentence, significant
+from poolwise.plan.wording import first_of, significant
 
 NAMED_AT_MOST = 5
 """Fields that one message names."""
@@ -76,7 +76,7 @@ def _unread(live: Object, pool: Pool) -> Iterator[Condition]:
             f"{first_of(given, NAMED_AT_MOST)}: not read, since Poolwise discovered this pool; to"
             f" make it yours: kubectl label acceleratorpool {pool.name} {names.DISCOVERED}-"
         )
-        yield Condition("SpecRead", False, "DiscoveredPool", sentence(text))
+        yield condition(Type.SPEC_READ, False, Reason.DISCOVERED_POOL, text)
 
 
 def _price(pool: Pool) -> Manifest | None:

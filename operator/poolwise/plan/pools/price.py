@@ -6,19 +6,19 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from poolwise.plan.conditions import Reason, Type, condition
 from poolwise.plan.nodes.facts import Facts
 from poolwise.plan.nodes.hardware import DeviceOffer
 from poolwise.plan.nodes.labels import DEFAULT_CAPACITY_TYPE
 from poolwise.plan.nodes.machines import mig_shares
 from poolwise.plan.pool import Condition, Price
 from poolwise.plan.pools.members import Draft, capacity_type, is_same_hardware
-from poolwise.plan.wording import money, sentence
+from poolwise.plan.wording import money
 from poolwise.settings import Settings
 from poolwise.tables import MachineTypeRow
 
 SHIPPED_CURRENCY = "USD"
 SPEC = "spec.price"
-OTHER_CURRENCY = "OtherCurrency"
 """Reason of ``PriceKnown``: a price is known, and not compared."""
 
 
@@ -35,16 +35,17 @@ def price_conditions(draft: Draft, per_node: int, settings: Settings) -> Iterato
     if found is None:
         if draft.offer.problem is None:
             text = "no price of its nodes is known, so that it is taken last where cost decides"
-            yield Condition("PriceKnown", False, "NoPrice", f"{text}: {_advice(draft)}")
+            yield condition(Type.PRICE_KNOWN, False, Reason.NO_PRICE, f"{text}: {_advice(draft)}")
         return
     if found.currency != settings.currency:
         told = f"{money(found.per_node_hour, found.currency)} per node and hour ({found.source})"
         text = f"{told} is not compared: costs are in {settings.currency}, the setting currency"
-        yield Condition("PriceKnown", False, OTHER_CURRENCY, sentence(text))
+        yield condition(Type.PRICE_KNOWN, False, Reason.OTHER_CURRENCY, text)
     elif found.source != SPEC and capacity_type(draft) != DEFAULT_CAPACITY_TYPE:
         text = f"its nodes are {capacity_type(draft)}, and only an on-demand price is known"
         told = f"{text} ({money(found.per_node_hour, found.currency)} per node and hour)"
-        yield Condition("PriceEstimated", True, "OnDemandPrice", f"{told}: {_advice(draft)}")
+        told += f": {_advice(draft)}"
+        yield condition(Type.PRICE_ESTIMATED, True, Reason.ON_DEMAND_PRICE, told)
 
 
 def _advice(draft: Draft) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
+from poolwise.model.serving.capacity import KV_CACHE
 from poolwise.model.serving.latency import latencies
 from poolwise.model.serving.load import Replica, State, decode_seconds, state
 from poolwise.model.serving.queueing import Lengths
@@ -19,7 +20,6 @@ from poolwise.plan.scaling.mix import Mix
 from poolwise.plan.scaling.service import Predictor
 from poolwise.plan.scaling.tails import floor_seconds, holds, late_share, lone_load, tail_seconds
 
-KV_CACHE = "KV cache"
 SHARED_FLOOR = 2.5
 """Times as many late in all as alone, where that is more than a target allows."""
 HOPELESS = 0.9

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from poolwise.model.serving.capacity import KV_CACHE
 from poolwise.plan.scaling import learning
 from poolwise.plan.scaling.cadence import steps
-from poolwise.plan.scaling.capability import KV_CACHE, Capability
+from poolwise.plan.scaling.capability import Capability
 from poolwise.plan.scaling.felt import is_settled
 from poolwise.plan.scaling.fragility import LOG_RATIOS, Evidence, Lateness
 from poolwise.plan.scaling.grid import Vector, spread

@@ -16,9 +16,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from poolwise.model.serving.capacity import KV_CACHE
 from poolwise.plan.scaling import learning
 from poolwise.plan.scaling.cadence import steps
-from poolwise.plan.scaling.capability import KV_CACHE, Capability
+from poolwise.plan.scaling.capability import Capability
 from poolwise.plan.scaling.fading import blended
 from poolwise.plan.scaling.intake import Intake, Told
 from poolwise.plan.scaling.memory import Felt

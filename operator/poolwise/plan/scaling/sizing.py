@@ -8,8 +8,9 @@ from functools import partial
 
 import numpy as np
 
+from poolwise.model.serving.capacity import KV_CACHE
 from poolwise.plan.scaling import fragility, surprise
-from poolwise.plan.scaling.capability import KV_CACHE, Capability
+from poolwise.plan.scaling.capability import Capability
 from poolwise.plan.scaling.lone import alone_share, known_share
 from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.scaling.outlook import Outlook

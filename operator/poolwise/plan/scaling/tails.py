@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from poolwise.model.serving.climb import LEAST_LOAD
 from poolwise.model.serving.latency import latencies
 from poolwise.model.serving.load import Replica, State, state
 from poolwise.model.serving.targets import metric_percentile, share_later
 from poolwise.model.work import Target
-
-LONE_SHARE = 2.0**-22
-"""Of the largest load: a request that is alone."""
 
 
 def late_share(served: Replica, at: State, target: Target) -> float:
@@ -37,7 +35,7 @@ def lone_load(served: Replica) -> float:
     """Of a request that is alone, nearly always: loads are sequences that are being answered, of
     which there are the fewer the more answers end with their first token."""
     answering = min(served.generated.mean, 1.0) if served.generates else 1.0
-    return served.largest_load * LONE_SHARE * answering
+    return served.largest_load * LEAST_LOAD * answering
 
 
 def holds(served: Replica, at: State, targets: Sequence[Target]) -> bool:

@@ -23,7 +23,7 @@ from poolwise.model.serving.replica import by_formulas
 from poolwise.model.serving.slowness import as_slow
 from poolwise.model.work import Metric, ServingLayout, ServingWork, Target
 from poolwise.plan.candidates.machines import felt_by_replica
-from poolwise.plan.candidates.serving.groups import nodes_of, remark, why_not_over_nodes
+from poolwise.plan.candidates.serving.groups import remark, why_not_over_nodes
 from poolwise.plan.candidates.serving.layouts import (
     NoReplicaShape,
     ReplicaShape,
@@ -186,7 +186,7 @@ def serving_answers(request: ServingRequest, pool: Pool, situation: Situation) -
     problem = why_not_over_nodes(request, situation.apis)
     if problem is None:
         return beyond
-    fewest = min(nodes_of(layout, pool) for layout in found)
+    fewest = min(pool.nodes_of(layout.count) for layout in found)
     return replace(within, remark=remark(fewest, pool, problem))
 
 

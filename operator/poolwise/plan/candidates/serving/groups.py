@@ -8,7 +8,6 @@ as a group of pods by LeaderWorkerSet, so it is offered only where that is serve
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
@@ -30,13 +29,6 @@ LARGER = 2
 """Times the fewest nodes that hold a model: beyond, more replicas serve better than larger ones."""
 
 
-def nodes_of(layout: ServingLayout, pool: Pool) -> int:
-    """Nodes that one replica takes; one where the pool has none left that would tell."""
-    if not pool.accelerators_per_node or layout.count <= pool.accelerators_per_node:
-        return 1
-    return math.ceil(layout.count / pool.accelerators_per_node)
-
-
 def gang_of_replicas(
     replicas: int,
     layout: ServingLayout,
@@ -48,7 +40,7 @@ def gang_of_replicas(
 
     :param nodes: that each replica spans, of what runs: a pool without nodes does not tell.
     """
-    nodes = nodes or nodes_of(layout, pool)
+    nodes = nodes or pool.nodes_of(layout.count)
     return Gang(
         pods=replicas * nodes,
         accelerators=layout.count // nodes,
@@ -70,7 +62,7 @@ def wish_of_replicas(
     keeps the pods of each together.
     """
     where = request.where
-    if nodes_of(layout, pool) == 1:
+    if pool.nodes_of(layout.count) == 1:
         return ANYWHERE
     levels = (where.topology_level,) if where.topology_level else pool.topology_keys
     must_share = where.topology is Topology.REQUIRED
