@@ -115,10 +115,11 @@ def plan(  # noqa: PLR0913  # an option each
     unused = elsewhere(measured, observed.corrections, answer) if measured else ()
     for sentence in chain(told, ranks, unused, unplanned(observed.pods)):
         typer.echo(f"poolwise: {sentence}", err=True)
+    shown = rounded(report(answer))  # as in a status, so that both tell the same digits
     if output is Output.JSON:
-        typer.echo(json.dumps(rounded(report(answer)), indent=2, ensure_ascii=False))
+        typer.echo(json.dumps(shown, indent=2, ensure_ascii=False))
     else:
-        table.show(report(answer))
+        table.show(shown)
     _refuse([*refusals, *_rejections(documents, answer)])
 
 
