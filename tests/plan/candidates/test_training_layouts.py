@@ -194,42 +194,6 @@ def test_no_layout_tells_the_least_memory():
             "the given data 6, tensor 4 cannot be laid over its accelerators: 12 of them",
             id="given sizes",
         ),
-        pytest.param(
-            work(),
-            FixedLayout(tensor=3),
-            "parallelism.tensor 3 does not divide the model's 64 heads",
-            id="heads",
-        ),
-        pytest.param(
-            work("qwen2.5-7b"),  # 28 heads on 4 with keys and values
-            FixedLayout(tensor=7),
-            "parallelism.tensor 7 is no divisor and no multiple of the model's 4 key-value heads",
-            id="key-value heads",
-        ),
-        pytest.param(
-            work(),
-            FixedLayout(pipeline=81),
-            "parallelism.pipeline 81 is more than the model's 80 layers",
-            id="layers",
-        ),
-        pytest.param(
-            work(),
-            FixedLayout(expert=2),
-            "parallelism.expert is 2, and the model has no experts",
-            id="experts of a dense model",
-        ),
-        pytest.param(
-            work("mixtral-8x7b"),
-            FixedLayout(expert=3),
-            "parallelism.expert 3 does not divide the model's 8 experts",
-            id="unequal experts",
-        ),
-        pytest.param(
-            TrainingWork(Model("custom", Custom(25e6, 25e6, 4e9, 9e7)), 512, None, "bf16"),
-            FixedLayout(data=6, pipeline=2),
-            "only a transformer is divided so, the spec gives parallelism.pipeline 2",
-            id="no transformer",
-        ),
     ],
 )
 def test_what_does_not_divide_is_named(of, fixed, says):

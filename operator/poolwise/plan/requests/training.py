@@ -11,6 +11,7 @@ from poolwise.errors import InvalidInput
 from poolwise.model.shapes import Custom, Model
 from poolwise.model.work import Execution, Method, Optimizer, Recompute, TrainingWork
 from poolwise.plan.requests.model import beyond_context, read_model
+from poolwise.plan.requests.parts import SIZES, check_parts
 from poolwise.plan.requests.request import FixedLayout, Goal, PodResources, TrainingRequest, Where
 from poolwise.tables import Tables
 
@@ -23,6 +24,7 @@ def read_training(
     fixed = _fixed(spec.training)
     least, most = _counts(spec.accelerators)
     _check_sizes(spec, fixed, least, most)
+    check_parts(work.model, fixed)
     return TrainingRequest(
         work=work,
         fixed=fixed,
@@ -131,7 +133,6 @@ def _counts(accelerators: TrainingAccelerators) -> tuple[int, int]:
 
 def _check_sizes(spec: TrainingJobSpec, fixed: FixedLayout, least: int, most: int) -> None:
     """What the given parallel sizes multiply to must be a number of accelerators."""
-    where = "spec.training.parallelism"
     batch = spec.training.global_batch_size
     sizes = (fixed.data, fixed.tensor, fixed.pipeline, fixed.context)
     product = 1
@@ -140,20 +141,20 @@ def _check_sizes(spec: TrainingJobSpec, fixed: FixedLayout, least: int, most: in
     if None not in sizes and not least <= product <= most:
         allowed = str(most) if least == most else f"from {least} to {most}"
         raise InvalidInput(
-            where,
+            SIZES,
             f"data x tensor x pipeline x context must be the number of accelerators ({allowed}),"
             f" is {product}",
         )
     if product > most or (least == most and most % product):
         raise InvalidInput(
-            where, f"the given sizes multiply to {product}, which does not divide {most}"
+            SIZES, f"the given sizes multiply to {product}, which does not divide {most}"
         )
     if fixed.data is not None and batch % fixed.data:
         raise InvalidInput(
-            f"{where}.data", f"must divide globalBatchSize ({batch}), is {fixed.data}"
+            f"{SIZES}.data", f"must divide globalBatchSize ({batch}), is {fixed.data}"
         )
     if fixed.data is not None and fixed.expert is not None and fixed.data % fixed.expert:
-        raise InvalidInput(f"{where}.expert", f"must divide data ({fixed.data}), is {fixed.expert}")
+        raise InvalidInput(f"{SIZES}.expert", f"must divide data ({fixed.data}), is {fixed.expert}")
     if fixed.micro_batch_size is not None and batch % fixed.micro_batch_size:
         raise InvalidInput(
             "spec.training.microBatchSize",

@@ -47,8 +47,6 @@ def micro_batches(work: TrainingWork, fixed: FixedLayout, sizes: TrainingLayout)
 def why_indivisible(count: int, in_pod: int, work: TrainingWork, fixed: FixedLayout) -> str:
     """One clause that names the numbers which do not divide; ``in_pod`` accelerators share links
     that are fast enough for tensor parallelism."""
-    if told := _beyond_the_model(work, fixed):
-        return told
     given = {
         name: value
         for name in ("data", "tensor", "pipeline", "context", "expert")
@@ -64,32 +62,6 @@ def why_indivisible(count: int, in_pod: int, work: TrainingWork, fixed: FixedLay
         f"a global batch of {work.global_batch_samples} samples does not divide over "
         f"{count} accelerators"
     )
-
-
-def _beyond_the_model(work: TrainingWork, fixed: FixedLayout) -> str | None:
-    """A given size that no number of accelerators would help, since the model has no such parts."""
-    shape = work.model.shape
-    tensor, pipeline, expert = fixed.tensor or 1, fixed.pipeline or 1, fixed.expert or 1
-    if not isinstance(shape, Transformer):
-        sizes = {"tensor": tensor, "pipeline": pipeline, "context": fixed.context or 1}
-        given = {**sizes, "expert": expert}
-        listed = ", ".join(f"parallelism.{name} {size}" for name, size in given.items() if size > 1)
-        return f"only a transformer is divided so, the spec gives {listed}" if listed else None
-    experts = shape.experts.count if shape.experts else 0
-    if shape.heads % tensor:
-        return f"parallelism.tensor {tensor} does not divide the model's {shape.heads} heads"
-    if not shape.divides_heads(tensor):
-        return (
-            f"parallelism.tensor {tensor} is no divisor and no multiple of the model's"
-            f" {shape.kv_heads} key-value heads"
-        )
-    if pipeline > shape.layers:
-        return f"parallelism.pipeline {pipeline} is more than the model's {shape.layers} layers"
-    if expert > 1 and not experts:
-        return f"parallelism.expert is {expert}, and the model has no experts"
-    if experts % expert:
-        return f"parallelism.expert {expert} does not divide the model's {experts} experts"
-    return None
 
 
 @lru_cache(maxsize=4096)
