@@ -36,6 +36,12 @@ def test_the_advice_of_a_discovered_pool_leads_to_a_pool_that_is_read() -> None:
     assert (followed.accelerator, len(followed.usable_nodes)) == ("L40S", 1)
 
 
+def test_where_nothing_tells_nodes_apart_a_label_is_asked_for() -> None:
+    bare = [{**each, "metadata": {**each["metadata"], "labels": {}}} for each in NODES]
+    message = condition(only_pool(bare), "HardwareKnown")[2]
+    assert message.endswith("an AcceleratorPool of yours, with a label to select its nodes by")
+
+
 def test_a_pool_of_a_persons_is_told_to_name_it_where_it_stands() -> None:
     message = condition(only_pool(NODES, [declared("mine", nodeSelector=FOO)]), "HardwareKnown")[2]
     assert message.endswith("name its hardware in spec.accelerator")

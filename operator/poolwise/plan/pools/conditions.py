@@ -62,8 +62,9 @@ def _where_to_name_it(draft: Draft) -> str:
     there would see it again, word by word."""
     if not draft.is_discovered:
         return "spec.accelerator"
-    selector = ", ".join(f"{key}: {value}" for key, value in draft.spec.node_selector.items())
-    return f"spec.accelerator of an AcceleratorPool of yours, with spec.nodeSelector {{{selector}}}"
+    labels = ", ".join(f"{key}: {value}" for key, value in draft.spec.node_selector.items())
+    selector = f"spec.nodeSelector {{{labels}}}" if labels else "a label to select its nodes by"
+    return f"spec.accelerator of an AcceleratorPool of yours, with {selector}"
 
 
 def _overruled(draft: Draft) -> str:

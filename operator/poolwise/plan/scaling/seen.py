@@ -42,6 +42,7 @@ class Seen:
     """Replicas whose metrics cannot be used, and why: timed out, no such series, too large, in the
     future. One that is in neither was not read yet."""
     expected_requests_per_second: float | None = None
-    """When a start would end, from who knows it (a schedule); None: to be forecast."""
+    """When a start would end, from who knows it: a replay, for what a forecast costs. None: to be
+    forecast, as the operator does."""
     held_requests: float = 0.0
     """That wait in front of the service, in a gateway's queue."""
