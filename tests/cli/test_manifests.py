@@ -92,6 +92,7 @@ def test_what_cannot_be_read_holds_up_no_other_object(tmp_path: Path) -> None:
         pytest.param("a: " + "[" * 5000, "more than 200 deep", id="nested-too-deep"),
         pytest.param("a: " + "[" * 10**5 + "]" * 10**5, "more than 200 deep", id="deep-and-whole"),
         pytest.param("- " * 5000 + "1", "more than 200 deep", id="nested-in-blocks"),
+        pytest.param("a: 1\n---\n" + "[" * 5000, "document 2, line 3", id="second-is-too-deep"),
         pytest.param("<<: {b: 1}\nb: 2\nb: 3\n", 'key "b" already set', id="twice-beside-merged"),
     ],
 )

@@ -6,6 +6,7 @@ lets the last of two equal keys win without a word, and dies of what is nested t
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from typing import Any, cast
@@ -22,9 +23,8 @@ _OTHERS = ("timestamp", "float", "int")
 
 def documents(text: str) -> Iterator[Any]:
     """One after the other; yaml.YAMLError or ValueError for the first that cannot be read."""
-    if _may_be_deep(text):
-        _refuse_deep(text)
-    for content in yaml.load_all(text, _Loader):
+    shallow = _shallow(text) if _may_be_deep(text) else itertools.repeat(None)
+    for _, content in zip(shallow, yaml.load_all(text, _Loader)):  # noqa: B905  # repeats for ever
         _refuse_endless(content, set(), set())
         yield content
 
@@ -95,13 +95,16 @@ def _may_be_deep(text: str) -> bool:
     return deepest + 2 * indent > MOST_DEPTH
 
 
-def _refuse_deep(text: str) -> None:
+def _shallow(text: str) -> Iterator[None]:
+    """Once for each document, before it is read; yaml.YAMLError for one that is too deep."""
     depth = 0
     for event in yaml.parse(text, _Loader):
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
+        elif isinstance(event, yaml.DocumentEndEvent):
+            yield
         if depth > MOST_DEPTH:
             problem = f"is nested more than {MOST_DEPTH} deep"
             mark = cast(yaml.Mark, event.start_mark)

@@ -10,7 +10,7 @@ from poolwise.api.quantity import parse_duration
 from poolwise.cluster import metric_table as table
 from poolwise.handlers.samples import Sample, conditions, present
 from poolwise.model.serving.prediction import REPORTED_PERCENTILE
-from poolwise.model.work import percentile_name
+from poolwise.model.work import Metric, percentile_name
 from poolwise.plan.conditions import Type
 from poolwise.plan.decision import Kind
 from poolwise.plan.live.mismatch.clue import Mismatch
@@ -22,12 +22,7 @@ from poolwise.plan.status.further import FIELD
 UNTOLD = "Untold"
 """Reason of a workload without a status."""
 _TOLD_CONDITIONS = (Type.READY, Type.STALLED, Type.PLANNED, Type.PLACED, Type.SCALING_ACTIVE)
-_LATENCIES = {
-    "TTFT": "ttftSeconds",
-    "ITL": "itlSeconds",
-    "TPOT": "tpotSeconds",
-    "E2E": "e2eSeconds",
-}
+_LATENCIES = {each.value: f"{each.lower()}Seconds" for each in Metric}
 
 
 def sums(workloads: Iterable[Object]) -> Iterator[Sample]:

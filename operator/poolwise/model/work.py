@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from functools import cached_property
 
 from poolwise.model.shapes import Model
 
@@ -109,9 +110,9 @@ class Metric(enum.StrEnum):
     E2E = "E2E"
     """From arrival to the last token."""
 
-    @property
+    @cached_property
     def is_from_arrival(self) -> bool:
-        """Whether who waits longer for a replica has it later."""
+        """Whether who waits longer for a replica has it later. Searches ask thousands of times."""
         return self is Metric.TTFT or self is Metric.E2E
 
 

@@ -62,13 +62,15 @@ def sustained_requests_per_second(served: Replica, load: float) -> float:
     a slot meanwhile, so that requests that come by chance run out of slots before the batch is
     full, and of time where prompts come as fast as they are read.
     """
-    if load <= 0.0 or _ends(served, load):
-        return state(served, load).requests_per_second if load > 0.0 else 0.0
-    ends, endless = 0.0, load
+    if load <= 0.0:
+        return 0.0
+    if _ends(served, load):
+        return state(served, load).requests_per_second
+    ends, endless = LEAST_LOAD * load, load  # who is alone waits for nobody
     for _ in range(BISECTIONS):
         middle = (ends + endless) / 2.0
         ends, endless = (middle, endless) if _ends(served, middle) else (ends, middle)
-    return state(served, ends).requests_per_second if ends else 0.0
+    return state(served, ends).requests_per_second
 
 
 def _ends(served: Replica, load: float) -> bool:

@@ -145,8 +145,8 @@ class _Spreads:
 
     def _constant(self, metric: Metric) -> Efficiency:
         phase = REQUESTS if metric is Metric.TTFT else PHASE
-        is_token = metric is Metric.TPOT  # what is published of tokens are means of gaps
-        term = f"{(Metric.ITL if is_token else metric).lower()}_ratio"
+        # One constant for both: what is published of tokens are means of gaps.
+        term = "itl_ratio" if metric is Metric.TPOT else f"{metric.lower()}_ratio"
         return self._calibration.efficiency(phase, term, self._device, self._work.engine)
 
 

@@ -19,7 +19,6 @@ from poolwise.tables import MachineTypeRow
 
 SHIPPED_CURRENCY = "USD"
 SPEC = "spec.price"
-"""Reason of ``PriceKnown``: a price is known, and not compared."""
 
 
 def price(draft: Draft, per_node: int, settings: Settings) -> Price | None:

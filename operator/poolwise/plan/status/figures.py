@@ -6,6 +6,7 @@ was made. What is missing is left out; nothing raises on a status that somebody 
 
 from __future__ import annotations
 
+from poolwise.model.work import Metric
 from poolwise.plan.reading import Told, mapping, number, objects
 from poolwise.plan.wording import (
     GIB,
@@ -21,7 +22,7 @@ from poolwise.plan.wording import (
     time_unit,
 )
 
-_TAILS = {"ttft": "TTFT", "itl": "ITL", "tpot": "TPOT", "e2e": "E2E"}
+_TAILS = {each.lower(): each.value for each in Metric}
 _BASES = {
     "measured": "measured on this accelerator",
     "fitted": "fitted on runs of this accelerator",

@@ -54,10 +54,10 @@ def replicas_weighed(
     held = replicas_needed(request, planned_requests_per_second)
     rate = request.work.requests_per_second
     if is_load_assumed(request):
-        by_flight = math.ceil(ASSUMED_IN_FLIGHT / in_flight) + request.redundancy
-        by_rate = _for_rate(ASSUMED_REQUESTS_PER_SECOND, planned_requests_per_second, request)
-        return max(held, by_flight if request.work.targets else by_rate)
-    if request.given_replicas is None or rate is None:
+        if request.work.targets:
+            return max(held, math.ceil(ASSUMED_IN_FLIGHT / in_flight) + request.redundancy)
+        rate = ASSUMED_REQUESTS_PER_SECOND
+    elif request.given_replicas is None or rate is None:
         return held
     return max(held, _for_rate(rate, planned_requests_per_second, request))
 
