@@ -31,14 +31,15 @@ class Expected:
 EXPECTED = {
     "chat": Expected(L40S, "MemoryBandwidth"),
     "defect-vision": Expected(L40S, "Input"),
-    "support-lora": Expected(L40S, "Compute"),
     "llama-8b": Expected(H100, "Compute"),
     "summaries": Expected(H100, "Compute"),
+    "support-lora": Expected(H100, "Compute"),
     "embeddings": Expected(CPU, "Compute"),
     "llama-70b": Expected("", ""),
 }
 """In the order in which they are applied, one decision after the other: what comes first takes its
-best pool, and what may grow takes what that leaves."""
+best pool, and what may grow takes what that leaves. The adapters cost the same to a tenth of a per
+cent on both, so they train where they are done in a quarter of the time."""
 
 
 def test_every_example_is_expected_somewhere() -> None:
