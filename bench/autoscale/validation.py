@@ -1,8 +1,8 @@
 """Whether the simulator can be believed: ``python -m bench.autoscale.validation``.
 
 Against queues with a known law (:mod:`.queue_limits`), the serving model's own steps, and batches
-that were measured (:mod:`.splitwise`); and the law of short answers against it
-(:mod:`.short_answers`).
+that were measured (:mod:`.splitwise`); and laws of the controller against it: of short answers
+(:mod:`.short_answers`), and of prompts that wait for each other (:mod:`.met_prompts`).
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.autoscale import short_answers, splitwise
+from bench.autoscale import met_prompts, short_answers, splitwise
 from bench.autoscale.engine import engine, gaps
 from bench.autoscale.queue_limits import queues
+from bench.autoscale.scene import Routing
 from bench.autoscale.splitwise import Timed, corrected, factor, factor_and_floor, timed
 from bench.placement.traces import read
 from bench.programs import ends_on_bad_input
@@ -45,6 +46,9 @@ def main() -> int:
             f"{late.replicas} replicas: {100 * late.simulated:.2f} % late, by the law "
             f"{100 * late.told:.2f} %"
         )
+    for routing in Routing:
+        met = met_prompts.compared(asked.data, SHORT_SECONDS, routing=routing)
+        print("\n".join(met_prompts.summary(met)))
     found = list(timed(rows))
     kinds = {
         "as shipped": found,

@@ -20,6 +20,7 @@ from poolwise.model.serving.queueing import (
     total,
     waiting,
 )
+from poolwise.model.serving.routing import met_share
 
 LONG_PROMPT_DEVIATIONS = 3.0
 """Of lengths, above the mean: about one prompt in seventy of the log-normal law is longer."""
@@ -139,11 +140,21 @@ def _request_times(replica: Replica, at: State) -> _RequestTimes:
     prefill = _prefill(replica, at).scaled(slower)
     rest = replica.generated.scaled(replica.generated.mean * at.token_seconds)
     service = replica.prompt.scaled(at.prompt_service_seconds)
-    prompt_wait = waiting(rate, service, 1.0, replica.arrival_dispersion)
+    prompt_wait = _prompt_wait(replica, at, service)
     slot_wait = _slot_wait(replica, rate, total((prompt_wait, prefill, rest)))
     fixed = Delay(replica.request_seconds + replica.serial_seconds)
     queue = total((fixed, prompt_wait, _steps_before(replica, at))).scaled(slower)
     return _RequestTimes(slot_wait, queue, prefill, rest)
+
+
+def _prompt_wait(replica: Replica, at: State, service: Delay) -> Delay:
+    """For one's turn. Who finds a prompt being read waits for the rest of it and for those before.
+
+    A queue to which fewer come while somebody is served is, for these, the one with their rate.
+    """
+    busy = at.requests_per_second * service.mean_seconds
+    met = met_share(busy, at.in_flight, replica.peers)
+    return waiting(at.requests_per_second * met, service, 1.0, replica.arrival_dispersion)
 
 
 def _token_times(replica: Replica, at: State) -> TokenTimes:

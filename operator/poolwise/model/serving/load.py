@@ -57,6 +57,9 @@ class Replica:
     gaps: tuple[tuple[float, float], ...] = ()
     """Between the tokens of answers, with the share of requests that have so many; empty: as many
     in all as on average, where there are any."""
+    peers: float = 1.0
+    """Replicas that a router chooses among by what they have in flight, itself included; 1: each
+    gets what chance sends it (:mod:`poolwise.model.serving.routing`)."""
     slowness: float = 1.0
     """Of its steps, beside the formulas (:mod:`poolwise.model.serving.slowness`)."""
     first_token_slowness: float = 1.0

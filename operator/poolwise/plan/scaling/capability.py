@@ -20,8 +20,6 @@ from poolwise.plan.scaling.mix import Mix
 from poolwise.plan.scaling.service import Predictor
 from poolwise.plan.scaling.tails import floor_seconds, holds, late_share, lone_load, tail_seconds
 
-SHARED_FLOOR = 2.5
-"""Times as many late in all as alone, where that is more than a target allows."""
 HOPELESS = 0.9
 """Share of late ones even alone from which on a target asks for no replicas: none would help."""
 BISECTIONS = 13
@@ -120,11 +118,19 @@ class Capability:
 
 @lru_cache(maxsize=512)
 def capability(
-    predictor: Predictor, mix: Mix, targets: tuple[Target, ...], slowness: float
+    predictor: Predictor,
+    mix: Mix,
+    targets: tuple[Target, ...],
+    slowness: float,
+    peers: float = 1.0,
 ) -> Capability:
-    """At the highest load; remembered, so mixes and slownesses should come rounded."""
+    """At the highest load; remembered, so mixes, slownesses and peers should come rounded.
+
+    :param peers: replicas that a router chooses among by their counts (:mod:`.balance`).
+    """
     served = _at_context(
-        replace(predictor.replica(mix), arrival_dispersion=DISPERSION), mix.context_tokens
+        replace(predictor.replica(mix), arrival_dispersion=DISPERSION, peers=peers),
+        mix.context_tokens,
     )
     asked = tuple(replace(each, seconds=each.seconds / slowness) for each in targets)
     floors = [_floor(served, each) for each in asked]
@@ -180,10 +186,9 @@ def _floor(served: Replica, target: Target) -> float:
 
 
 def _beside_floor(target: Target, floor: float) -> Target:
-    """Where many are late even alone, load may make more late than that: long prompts delay each
-    other on one replica, which a router with several hardly ever lets happen."""
-    most = max(target.allowed_share, SHARED_FLOOR * floor)
-    return replace(target, percentile=100.0 * (1.0 - min(most, HOPELESS)))
+    """Of those that are in time alone, load may make the allowed share late."""
+    in_time = (1.0 - floor) * (1.0 - target.allowed_share)
+    return replace(target, percentile=100.0 * max(in_time, 1.0 - HOPELESS))
 
 
 def highest_load(served: Replica, targets: tuple[Target, ...]) -> float:

@@ -96,13 +96,14 @@ def idle_seconds(start_seconds: float) -> float:
 
 
 def _able(service: Service, memory: Memory) -> dict[str, Capability]:
-    """Of each pool, at the present mix and slowness."""
+    """Of each pool, at the present mix, slowness and balance."""
     return {
         pool.name: capability(
             pool.predictor,
             memory.mix_of(service),
             service.targets,
             rounded_slowness(memory.log_slowness.get(pool.name, 0.0)),
+            memory.balance.peers,
         )
         for pool in service.pools
     }

@@ -43,9 +43,14 @@ class Told:
         return self.arrivals / max(self.delta.seconds, LEAST_SECONDS)
 
     @property
+    def in_flight(self) -> float:
+        """Requests at the look, those that wait included."""
+        return _in_flight(self.sample)
+
+    @property
     def is_idle(self) -> bool:
         """Whether nothing was in flight at the look."""
-        return not _in_flight(self.sample)
+        return not self.in_flight
 
     @property
     def is_warm(self) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from poolwise.plan.scaling import fragility, learning, lengths
+from poolwise.plan.scaling.balance import Balance
 from poolwise.plan.scaling.cadence import steps
 from poolwise.plan.scaling.capability import Capability
 from poolwise.plan.scaling.evidence import lessons
@@ -57,7 +58,9 @@ def learned(
     looks = [(each, served[name]) for name, each in taken.samples.items() if name in served]
     contexts = lengths.context_tokens(memory.context_tokens, looks, seconds)
     memory = _with_lateness(service, memory, seen, taken, able)
-    memory = replace(memory, dispersion=_dispersion(memory, taken))
+    memory = replace(
+        memory, dispersion=_dispersion(memory, taken), balance=_balance(memory, taken, able)
+    )
     return replace(
         lengths.with_lengths(memory, delta, seconds),
         samples=taken.samples,
@@ -81,6 +84,16 @@ def _dispersion(memory: Memory, taken: Intake) -> Dispersion:
     last = memory.bins[-1]
     before = last.arrivals * taken.seconds / max(last.seconds, 1e-9)
     return memory.dispersion.after(before, taken.arrivals, taken.seconds)
+
+
+def _balance(memory: Memory, taken: Intake, able: Mapping[str, Capability]) -> Balance:
+    """None is told while a queue is left from before others joined: these get all that comes."""
+    counts: dict[str, list[float]] = {}
+    if not _is_queue_left(taken):
+        for told in taken.by_replica.values():
+            if not told.is_draining and told.pool in able and is_settled(told, able[told.pool]):
+                counts.setdefault(told.pool, []).append(told.in_flight)
+    return memory.balance.after(counts.values(), taken.seconds)
 
 
 def _with_time(memory: Memory, seen: Seen, taken: Intake) -> Memory:
@@ -155,14 +168,17 @@ def _with_lateness(
     allowed, first = service.allowed_share, able[service.first.name]
     loads = felt(memory.felt, taken, able, memory.unevenness.log_variance)
     told = lessons(service, memory, taken, loads, able)
+    is_young = memory.is_young(seen.now_seconds)
     belief = fragility.faded(memory.belief, taken.seconds)
-    belief = fragility.observed(belief, told.evidence, allowed, blur_of(first, memory.dispersion))
+    if not (is_young and told.lone.is_open):  # who is late alone would be put down to a low load
+        blur = blur_of(first, memory.dispersion)
+        belief = fragility.observed(belief, told.evidence, allowed, blur)
     known = known_share(service, first, memory.mix_of(service), told.lone, told.alone_share)
     floor = told.alone_share + fragility.expected_floor(
         fragility.informed(belief, None, False, known)
     )
     budget = memory.budget
-    if told.count and not memory.is_young(seen.now_seconds):
+    if told.count and not is_young:
         budget = budget.after(told.late - floor * told.count, told.count, taken.seconds)
     settled = _settled(service, taken, loads, able)
     chance = _chance(taken, first)

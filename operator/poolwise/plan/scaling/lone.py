@@ -59,6 +59,11 @@ class Lone:
         """Whether enough is known of lengths."""
         return self.lengths is not None and self.lengths.count >= LEAST_REQUESTS
 
+    @property
+    def is_open(self) -> bool:
+        """Whether lengths are told, but of too few requests so far to know who is late alone."""
+        return self.lengths is not None and not self.is_told
+
     def of_load(self, alone_share: float) -> float:
         """Share of the late ones that load made late."""
         count = self.lengths.count if self.lengths else self.count

@@ -12,6 +12,7 @@ from dataclasses import astuple, dataclass, field, fields
 from typing import Any
 
 from poolwise.plan.scaling import gaps
+from poolwise.plan.scaling.balance import Balance
 from poolwise.plan.scaling.budget import Budget
 from poolwise.plan.scaling.fragility import Belief, prior
 from poolwise.plan.scaling.lone import Lone
@@ -147,6 +148,8 @@ class Memory:
     """In a step, fading."""
     dispersion: Dispersion = field(default_factory=Dispersion)
     """Of arrivals."""
+    balance: Balance = field(default_factory=Balance)
+    """Of what replicas have in flight."""
     wanted: tuple[tuple[float, float], ...] = ()
     """(time, full replicas) of recent decisions, before anything held them up."""
     turns: tuple[float, ...] = ()
@@ -208,6 +211,7 @@ class Memory:
             "peak": self.peak,
             "usualArrivals": self.usual_arrivals,
             "dispersion": list(astuple(self.dispersion)),
+            "balance": list(astuple(self.balance)),
             "turns": list(self.turns),
             "direction": self.direction,
             "raisedSeconds": self.raised_seconds,
@@ -241,6 +245,7 @@ class Memory:
             peak=float(document["peak"]),
             usual_arrivals=float(document["usualArrivals"]),
             dispersion=Dispersion.read(document.get("dispersion", [])),  # as well
+            balance=Balance(*map(float, document.get("balance", ()))),  # as well
             turns=tuple(map(float, document["turns"])),
             direction=int(document["direction"]),
             raised_seconds=None if raised is None else float(raised),
