@@ -67,8 +67,8 @@ _ROWS = (
     ),
     (
         "`shape` of these",
-        "tensor pipeline expert weightFormat quantization maxModelLength maxNumSeqs"
-        " maxBatchedTokens cpuCores memoryBytes",
+        "tensor pipeline expert weightFormat kvCacheFormat quantization maxModelLength"
+        " maxNumSeqs maxBatchedTokens cpuCores memoryBytes",
         "Of a replica; the last two on CPU.",
     ),
     (

@@ -22,6 +22,7 @@ from poolwise.plan.candidates.serving.layouts import (
 )
 from poolwise.plan.candidates.serving.sizes import Node
 from poolwise.plan.nodes.machines import cpu_device
+from poolwise.plan.records.shape import serving_layout, shape
 from poolwise.plan.requests.request import FixedReplica
 from tests.plan.machines import CALIBRATION, TABLES, machine, model
 
@@ -294,3 +295,12 @@ def test_what_a_tuned_replica_serves_is_what_it_serves_by_itself(device):
     asked = search(on=machine(device))
     chosen = [asked.tuned(each) for each in asked.layouts()[:2]]
     assert chosen == [asked.shape(each.layout) for each in chosen]
+
+
+def test_a_cache_in_fp8_holds_twice_as_many_sequences():
+    usual, halved = search(), search(kv_format="fp8")
+    for one, other in zip(usual.layouts(), halved.layouts(), strict=True):
+        slots = usual.replica(one).cache_slots, halved.replica(other).cache_slots
+        assert slots[1] == pytest.approx(2 * slots[0], rel=0.02)
+        assert serving_layout(shape(other)) == other
+        assert "kvCacheFormat" not in shape(one)

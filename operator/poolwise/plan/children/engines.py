@@ -217,10 +217,19 @@ def without_overridden(planned: Sequence[str], users: Sequence[str]) -> list[str
 
 
 def flags_of(arguments: Sequence[str]) -> dict[str, str]:
-    """Flag by flag its value, whether that follows ``=`` or is the next argument; empty: none."""
+    """Flag by flag its value, whether that follows ``=`` or is the next argument; empty: none.
+
+    >>> flags_of(["--seed", "-1", "--enforce-eager", "-tp=2"])
+    {'--seed': '-1', '--enforce-eager': '', '-tp': '2'}
+    """
     found = {}
     for argument, following in pairwise([*arguments, "--"]):
-        if argument.startswith("--"):
+        if _is_flag(argument):
             name, _, value = argument.partition("=")
-            found[name] = value or ("" if following.startswith("--") else following)
+            found[name] = value or ("" if _is_flag(following) else following)
     return found
+
+
+def _is_flag(argument: str) -> bool:
+    """And no negative number."""
+    return argument.startswith("--") or (argument[:1] == "-" and argument[1:2].isalpha())

@@ -30,6 +30,7 @@ _SERVING = {
     "pipeline": "pipeline",
     "expert": "expert",
     "weightFormat": "weight_format",
+    "kvCacheFormat": "kv_format",
     "maxNumSeqs": "max_num_seqs",
     "maxModelLength": "max_model_tokens",
     "maxBatchedTokens": "max_batched_tokens",
@@ -53,6 +54,8 @@ def shape(layout: Layout) -> dict[str, Any]:
     figures = {key: whole(getattr(layout, attribute)) for key, attribute in keys.items()}
     if isinstance(layout, TrainingLayout):
         return figures | {"recompute": layout.recompute.value}
+    if layout.kv_format in UNQUANTISED:
+        del figures["kvCacheFormat"]
     if not layout.cpu_cores:
         figures = {key: value for key, value in figures.items() if key not in _CPU_ONLY}
     return figures | {"quantization": quantization(layout.weight_format)}

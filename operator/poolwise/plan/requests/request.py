@@ -138,6 +138,8 @@ class FixedReplica:
     expert: int | None = None
     quantization: str = "Auto"
     """``Auto``, ``None``, or the format of the weights."""
+    kv_format: str = "bf16"
+    """Of the cache."""
 
 
 @dataclass(frozen=True, slots=True)

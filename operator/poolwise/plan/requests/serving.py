@@ -10,6 +10,11 @@ from poolwise.errors import InvalidInput
 from poolwise.model.shapes import Custom, Model
 from poolwise.model.work import Metric, ServingWork, Target, Tokens
 from poolwise.plan.learning import is_undescribed
+from poolwise.plan.requests.engine_arguments import (
+    FIELD,
+    EngineArguments,
+    read_arguments,
+)
 from poolwise.plan.requests.experts import read_sizes
 from poolwise.plan.requests.model import beyond_context, read_model
 from poolwise.plan.requests.request import FixedReplica, Goal, PodResources, ServingRequest, Where
@@ -38,15 +43,16 @@ def read_service(
             "is required for a service, whose targets are met by prediction",
         )
     row = tables.model(spec.model.preset or "")
-    scaling = spec.scaling
+    scaling, arguments = spec.scaling, (*spec.run.args, *spec.engine.args)
+    told = read_arguments(arguments, spec.engine.type)
     if scaling.min_replicas > scaling.max_replicas:
         raise InvalidInput(
             "spec.scaling.minReplicas",
             f"must be at most maxReplicas ({scaling.max_replicas}), is {scaling.min_replicas}",
         )
     return ServingRequest(
-        work=_work(spec, model, settings),
-        fixed=_fixed(spec, model),
+        work=_work(spec, model, settings, told),
+        fixed=_fixed(spec, model, told),
         where=where,
         least_replicas=scaling.min_replicas,
         most_replicas=scaling.max_replicas,
@@ -57,7 +63,7 @@ def read_service(
         has_image=bool(spec.run.image or spec.engine.image),
         hub_id=row.hf_id if row else None,
         pod=pod,
-        arguments=(*spec.run.args, *spec.engine.args),
+        arguments=arguments,
     )
 
 
@@ -68,9 +74,11 @@ def _given(spec: InferenceServiceSpec) -> int | None:
     return None if scaling.mode == "Direct" else min(spec.replicas, scaling.max_replicas)
 
 
-def _work(spec: InferenceServiceSpec, model: Model, settings: Settings) -> ServingWork:
+def _work(
+    spec: InferenceServiceSpec, model: Model, settings: Settings, told: EngineArguments
+) -> ServingWork:
     traffic = spec.traffic
-    longest = _max_model_tokens(spec, model)
+    longest = _max_model_tokens(spec, model, told)
     targets, is_rate_all = _targets(spec, model), spec.traffic_class == RATE
     inputs, outputs = _lengths(spec, model, settings, longest or model.max_context_tokens)
     return ServingWork(
@@ -105,11 +113,13 @@ def _targets(spec: InferenceServiceSpec, model: Model) -> tuple[Target, ...]:
     )
 
 
-def _max_model_tokens(spec: InferenceServiceSpec, model: Model) -> int | None:
-    given, own = spec.model.max_model_length, model.max_context_tokens
+def _max_model_tokens(
+    spec: InferenceServiceSpec, model: Model, told: EngineArguments
+) -> int | None:
+    own, given = model.max_context_tokens, told.max_model_tokens or spec.model.max_model_length
     if given is not None and own is not None and given > own:
         raise InvalidInput(
-            "spec.model.maxModelLength",
+            FIELD if told.max_model_tokens else "spec.model.maxModelLength",
             f"must be at most the {own} tokens of {model.name}, is {given}{beyond_context(model)}",
         )
     return given
@@ -166,16 +176,23 @@ def _scaled(tokens: Tokens, share: float) -> Tokens:
     return Tokens(max(1.0, tokens.p50 * share), max(1.0, tokens.p95 * share))
 
 
-def _fixed(spec: InferenceServiceSpec, model: Model) -> FixedReplica:
-    sizes = read_sizes(spec.parallelism, model, spec.engine.type)
+def _fixed(spec: InferenceServiceSpec, model: Model, told: EngineArguments) -> FixedReplica:
+    by_flag = {"tensor": told.tensor, "pipeline": told.pipeline}
+    update = {what: size for what, size in by_flag.items() if size is not None}
+    sizes = read_sizes(spec.parallelism.model_copy(update=update), model, spec.engine.type)
     per_replica = spec.accelerators.per_replica
     given = (sizes.tensor or 1) * (sizes.pipeline or 1)
     whole = sizes.tensor is not None and sizes.pipeline is not None
     if per_replica is not None and (per_replica % given or (whole and per_replica != given)):
         raise InvalidInput(
-            "spec.parallelism",
+            FIELD if update else "spec.parallelism",
             f"tensor x pipeline must be accelerators.perReplica ({per_replica}), is {given}",
         )
     return FixedReplica(
-        per_replica, sizes.tensor, sizes.pipeline, sizes.expert, spec.model.quantization
+        per_replica,
+        sizes.tensor,
+        sizes.pipeline,
+        sizes.expert,
+        spec.model.quantization,
+        told.kv_format,
     )

@@ -109,7 +109,7 @@ class ServingSearch:
                 f"{self.machine.device.name} does not compute in {self.fixed.quantization}",
             )
         able = self._able()
-        sizes = list(able.each(weights))
+        sizes = [replace(each, kv_format=self.fixed.kv_format) for each in able.each(weights)]
         if not sizes:
             return NoReplicaShape(Verdict.SHAPE_DOES_NOT_FIT, able.why_none())
         layouts = [layout for size in sizes if (layout := self._starting(size))]
