@@ -9,6 +9,11 @@ AS_CHEAP = 0.02
 nobody waits four times as long to save a tenth of a per cent."""
 
 
+def as_cheap_as(least: float) -> float:
+    """The most that costs the same."""
+    return least * (1.0 + AS_CHEAP)
+
+
 def pays(limit: float, cost: float) -> bool:
     """Whether a limit is as much as a cost.
 

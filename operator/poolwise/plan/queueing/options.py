@@ -14,7 +14,7 @@ from poolwise.plan.closeness import Wish
 from poolwise.plan.decision import Candidate, CountOffer
 from poolwise.plan.joint.problem import Option
 from poolwise.plan.ledger.capacity import Gang
-from poolwise.plan.limits import AS_CHEAP
+from poolwise.plan.limits import as_cheap_as
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests.request import Goal, Request, TrainingRequest
 from poolwise.plan.selection.ranking import NEXT_TO_NOTHING, losses, rank
@@ -113,5 +113,5 @@ def _level(offers: Iterable[CountOffer], goal: Goal) -> list[CountOffer]:
     known = [(value, each) for value, each in values if value is not None]
     if goal is Goal.TIME or not known:
         return []
-    most = min(value for value, _ in known) * (1 + AS_CHEAP)
+    most = as_cheap_as(min(value for value, _ in known))
     return sorted((each for value, each in known if value <= most), key=lambda one: one.seconds.mid)

@@ -23,7 +23,7 @@ from poolwise.model.hardware import Resource
 from poolwise.model.prediction import ServingPrediction
 from poolwise.model.ranges import ratio_margin
 from poolwise.plan.decision import Candidate
-from poolwise.plan.limits import AS_CHEAP
+from poolwise.plan.limits import as_cheap_as
 from poolwise.plan.nodes.labels import LEAST_ASSURED
 from poolwise.plan.requests.request import Goal
 
@@ -242,4 +242,4 @@ def _by_cost(candidate: Candidate, cheapest: float) -> tuple[bool, float, int, S
 def is_as_cheap(candidate: Candidate, cost: float) -> bool:
     """Whether it is a run that costs the same, or less."""
     is_run = candidate.total_seconds is not None
-    return is_run and cost_of(candidate) <= cost * (1.0 + AS_CHEAP) < math.inf
+    return is_run and cost_of(candidate) <= as_cheap_as(cost) < math.inf

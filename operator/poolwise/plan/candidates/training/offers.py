@@ -12,7 +12,7 @@ from poolwise.plan.candidates.training.layouts import TrainingShape
 from poolwise.plan.closeness import ANYWHERE, Wish
 from poolwise.plan.decision import CountOffer
 from poolwise.plan.ledger.capacity import Gang
-from poolwise.plan.limits import AS_CHEAP
+from poolwise.plan.limits import as_cheap_as
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests.request import Goal
 
@@ -106,7 +106,7 @@ def preferred(
     if not known:
         return offers[0]
     least = min(value for each in every if (value := each.objective(goal)) is not None)
-    bound = max(least * (1.0 + AS_CHEAP), min(value for value, _ in known))
+    bound = max(as_cheap_as(least), min(value for value, _ in known))
     return _grown([each for value, each in known if value <= bound], marginal_efficiency)
 
 
