@@ -69,7 +69,7 @@ _ROWS = (
         "`shape` of these",
         "tensor pipeline expert weightFormat kvCacheFormat quantization maxModelLength"
         " maxNumSeqs maxBatchedTokens cpuCores memoryBytes",
-        "Of a replica; the last two on CPU.",
+        "Of a replica; the format of a cache that has no 16 bits, and the last two on CPU.",
     ),
     (
         "`memory` of these",
