@@ -17,18 +17,18 @@ import numpy as np
 
 from bench.autoscale import grid
 from bench.autoscale.engine import Engine, engine
+from bench.autoscale.replay import router_of
 from bench.autoscale.scene import Routing
 from poolwise.model.serving.latency import latencies
 from poolwise.model.serving.load import Replica, State, state_at_rate
 from poolwise.model.serving.queueing import Lengths
 from poolwise.model.serving.routing import met_share
 from poolwise.model.work import Tokens
-from poolwise.plan.scaling.capability import DISPERSION
+from poolwise.plan.scaling.capability import replica_under
 from poolwise.plan.scaling.mix import Mix
 from poolwise.plan.scaling.service import Modelled
 from poolwise.sim.serving.fleet import Fleet
 from poolwise.sim.serving.requests import Floats, Integers, Requests
-from poolwise.sim.serving.router import LeastOutstanding, PlainService, Router
 
 TRACES = ("mooncake_conversation", "azure2023_code", "azure2023_conv")
 REPLICAS = (2, 4, 10, 20)
@@ -123,7 +123,7 @@ def _served(on: Engine, lengths: Requests) -> Replica:
     work = on.work(Tokens(1.0, 1.0), Tokens(1.0, 1.0), ())
     modelled = Modelled(work, on.layout, on.machine, on.calibration)
     mix = Mix(_moments(lengths.input_tokens), _moments(lengths.output_tokens))
-    return replace(modelled.replica(mix), arrival_dispersion=DISPERSION)
+    return replica_under(modelled, mix)
 
 
 def _moments(tokens: Integers) -> Lengths:
@@ -149,16 +149,12 @@ def _arriving(lengths: Requests, per_second: float, seconds: float) -> Requests:
 
 def _simulated(on: Engine, arriving: Requests, replicas: int, routing: Routing) -> float:
     """Seconds to the first token, on average."""
-    fleet = Fleet(arriving, on.costs, on.limits, _router(routing, len(arriving)))
+    fleet = Fleet(arriving, on.costs, on.limits, router_of(routing, len(arriving), SEED))
     fleet.request(replicas, 0.0)
     fleet.finish()
     waited: Floats = fleet.answers().ttft_seconds(arriving)
     settled = arriving.arrival_seconds > WARM_UP_SHARE * arriving.arrival_seconds[-1]
     return float(np.nanmean(waited[settled]))
-
-
-def _router(routing: Routing, requests: int) -> Router:
-    return PlainService(requests, SEED) if routing is Routing.SERVICE else LeastOutstanding()
 
 
 def _met(

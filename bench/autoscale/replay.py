@@ -41,9 +41,12 @@ def played(scene: Scene, policy: Policy) -> tuple[Fleet, list[Step]]:
 
 def router(scene: Scene) -> Router:
     """Of the scene's kind."""
-    if scene.routing is Routing.SERVICE:
-        return PlainService(len(scene.trace.requests), scene.seed)
-    return LeastOutstanding()
+    return router_of(scene.routing, len(scene.trace.requests), scene.seed)
+
+
+def router_of(routing: Routing, requests: int, seed: int) -> Router:
+    """Of a kind, for so many requests."""
+    return PlainService(requests, seed) if routing is Routing.SERVICE else LeastOutstanding()
 
 
 def _driven(scene: Scene, policy: Policy, fleet: Fleet) -> Iterator[Step]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from bench.autoscale.engine import Engine, engine
 from poolwise.model.serving.load import state_at_rate
 from poolwise.model.serving.queueing import Lengths
 from poolwise.model.work import Metric, Target, Tokens
-from poolwise.plan.scaling.capability import DISPERSION
+from poolwise.plan.scaling.capability import replica_under
 from poolwise.plan.scaling.mix import Mix
 from poolwise.plan.scaling.service import Modelled
 from poolwise.plan.scaling.tails import late_share
@@ -90,6 +90,6 @@ def _told(on: Engine, short: int, rate: float) -> float:
     modelled = Modelled(work, on.layout, on.machine, on.calibration)
     answer_tokens = SHORT_SHARE * short + (1.0 - SHORT_SHARE) * LONG_TOKENS
     mix = Mix(Lengths(PROMPT_TOKENS, SCV), Lengths(answer_tokens, SCV), gaps=((short - 1.0, 1.0),))
-    served = replace(modelled.replica(mix), arrival_dispersion=DISPERSION)
+    served = replica_under(modelled, mix)
     at = state_at_rate(served, rate)
     return 1.0 if at is None else late_share(served, at, TARGET)

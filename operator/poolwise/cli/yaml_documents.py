@@ -24,7 +24,7 @@ _OTHERS = ("timestamp", "float", "int")
 def documents(text: str) -> Iterator[Any]:
     """One after the other; yaml.YAMLError or ValueError for the first that cannot be read."""
     shallow = _shallow(text) if _may_be_deep(text) else itertools.repeat(None)
-    for _, content in zip(shallow, yaml.load_all(text, _Loader)):  # noqa: B905  # repeats for ever
+    for _, content in zip(shallow, yaml.load_all(text, _Loader), strict=False):
         _refuse_endless(content, set(), set())
         yield content
 

@@ -7,7 +7,7 @@ import math
 from poolwise.model.serving.queueing import normal_cdf
 
 AVOIDANCE = 0.4
-"""Of ln(replicas), fitted: fleets of 2 to 20 that read prompts for 20 to 80 % of the time, with
+"""Of ln(replicas), fitted: fleets of 2 to 20 that read prompts for 20 to 65 % of the time, with
 lengths of three traces, behind a router that takes the fewest outstanding requests
 (``python -m bench.autoscale.validation``). By what requests wait on average the best of each trace
 are 0.36 (Mooncake, where few prompts are very long), 0.47 and 0.7 (answers of 28 tokens, so that

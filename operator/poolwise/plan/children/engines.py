@@ -79,6 +79,7 @@ ENGINES: Mapping[str, Engine] = {
             "quantization": "--quantization={}",
             "number_type": "--dtype={}",
             "memory_fraction": "--gpu-memory-utilization={}",
+            "kv_format": "--kv-cache-dtype={}",
         },
         default_image_flags={
             DRAIN: "--shutdown-timeout={}",
@@ -112,6 +113,7 @@ ENGINES: Mapping[str, Engine] = {
             "max_batched_tokens": "--chunked-prefill-size={}",
             "quantization": "--quantization={}",
             "number_type": "--dtype={}",
+            "kv_format": "--kv-cache-dtype={}",
         },
         default_image_flags={"lengths": "--collect-tokens-histogram"},
         images={NVIDIA: "sglang_image"},
@@ -136,6 +138,7 @@ ENGINES: Mapping[str, Engine] = {
             "max_num_seqs": "--max-batch-size={}",
             "quantization": "--quantize={}",
             "number_type": "--dtype={}",
+            "kv_format": "--kv-cache-dtype={}",
         },
         default_image_flags={DRAIN: "--graceful-termination-timeout={}"},  # since 3.2.2
         images={NVIDIA: "tgi_image"},
@@ -214,6 +217,11 @@ def without_overridden(planned: Sequence[str], users: Sequence[str]) -> list[str
     """
     given = flags_of(users)
     return [argument for argument in planned if argument.partition("=")[0] not in given]
+
+
+def flag_of(engine: str, what: str) -> str:
+    """The flag of an engine that says it; empty where there is none, or none that is known."""
+    return ENGINES[engine].flags.get(what, "").partition("=")[0]
 
 
 def flags_of(arguments: Sequence[str]) -> dict[str, str]:

@@ -12,17 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from poolwise.errors import InvalidInput
-from poolwise.plan.children.engines import ENGINES, flags_of
+from poolwise.plan.children.engines import flag_of, flags_of
 
 FIELD = "spec.engine.args"
 SIXTEEN_BIT = "bf16"
-KV_FORMAT = "--kv-cache-dtype"
-"""Of vLLM, SGLang and TGI alike; fp8 in several variants, all of one byte."""
 SIZE = re.compile("[1-9][0-9]{0,4}")
 TOKENS = re.compile(r"(?P<number>[0-9]{1,9}(\.[0-9]{1,9})?)(?P<factor>[kKmM]?)")
 FACTORS = {"": 1, "k": 10**3, "K": 2**10, "m": 10**6, "M": 2**20}
-OWN = "custom"
-"""Nobody knows the flags of one's own engine."""
 ALIASES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "vllm": {"tensor": ("-tp",), "pipeline": ("-pp",)},
     "sglang": {
@@ -49,10 +45,9 @@ def read_arguments(arguments: Sequence[str], engine: str) -> EngineArguments:
     Of the longest context an engine understands more than a number (``auto``, in vLLM ``8k`` and
     ``8K``): what is not read here is left to it.
     """
-    if engine == OWN:
-        return EngineArguments()
     given = flags_of(arguments)
-    is_fp8 = given.get(KV_FORMAT, "").startswith("fp8")
+    _, kv_format = _given(engine, "kv_format", given)
+    is_fp8 = (kv_format or "").startswith("fp8")  # in several variants, all of one byte
     return EngineArguments(
         tensor=_size(engine, "tensor", given),
         pipeline=_size(engine, "pipeline", given),
@@ -64,7 +59,7 @@ def read_arguments(arguments: Sequence[str], engine: str) -> EngineArguments:
 def _given(engine: str, what: str, given: Mapping[str, str]) -> tuple[str, str | None]:
     """The flag that says it, and its value; None where there is none. A variable of the pod's
     environment is filled in when it starts, and nobody knows it here."""
-    usual = ENGINES[engine].flags.get(what, "").partition("=")[0]
+    usual = flag_of(engine, what)
     for flag in (usual, *ALIASES.get(engine, {}).get(what, ())):
         if flag in given and "$(" not in given[flag]:
             return flag, given[flag]

@@ -10,11 +10,7 @@ from poolwise.errors import InvalidInput
 from poolwise.model.shapes import Custom, Model
 from poolwise.model.work import Metric, ServingWork, Target, Tokens
 from poolwise.plan.learning import is_undescribed
-from poolwise.plan.requests.engine_arguments import (
-    FIELD,
-    EngineArguments,
-    read_arguments,
-)
+from poolwise.plan.requests.engine_arguments import FIELD, EngineArguments, read_arguments
 from poolwise.plan.requests.experts import read_sizes
 from poolwise.plan.requests.model import beyond_context, read_model
 from poolwise.plan.requests.request import FixedReplica, Goal, PodResources, ServingRequest, Where

@@ -128,10 +128,7 @@ def capability(
 
     :param peers: replicas that a router chooses among by their counts (:mod:`.balance`).
     """
-    served = _at_context(
-        replace(predictor.replica(mix), arrival_dispersion=DISPERSION, peers=peers),
-        mix.context_tokens,
-    )
+    served = replica_under(predictor, mix, peers)
     asked = tuple(replace(each, seconds=each.seconds / slowness) for each in targets)
     floors = [_floor(served, each) for each in asked]
     unreachable = tuple(
@@ -158,12 +155,13 @@ def capability(
     )
 
 
-def _at_context(served: Replica, context_tokens: float | None) -> Replica:
-    """With as many slots as contexts of that length leave."""
-    if not context_tokens or not served.generates:
+def replica_under(predictor: Predictor, mix: Mix, peers: float = 1.0) -> Replica:
+    """One replica as requests come to it, with as many slots as contexts of their length leave."""
+    served = replace(predictor.replica(mix), arrival_dispersion=DISPERSION, peers=peers)
+    if not mix.context_tokens or not served.generates:
         return served
-    slots = served.cache_slots * served.context_tokens / context_tokens
-    return replace(served, cache_slots=slots, context_tokens=context_tokens)
+    slots = served.cache_slots * served.context_tokens / mix.context_tokens
+    return replace(served, cache_slots=slots, context_tokens=mix.context_tokens)
 
 
 @lru_cache(maxsize=1024)

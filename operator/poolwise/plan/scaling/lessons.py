@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from poolwise.plan.scaling import fragility, learning, lengths
-from poolwise.plan.scaling.balance import Balance
 from poolwise.plan.scaling.cadence import steps
 from poolwise.plan.scaling.capability import Capability
 from poolwise.plan.scaling.evidence import lessons
@@ -22,7 +21,7 @@ from poolwise.plan.scaling.felt import (
     is_settled,
 )
 from poolwise.plan.scaling.felt import LONGEST_SECONDS as LONGEST_STAY_SECONDS
-from poolwise.plan.scaling.intake import Intake
+from poolwise.plan.scaling.intake import Intake, Told
 from poolwise.plan.scaling.lone import known_share
 from poolwise.plan.scaling.memory import Felt, Memory
 from poolwise.plan.scaling.outlook import LEAST_RATE, is_queue
@@ -58,9 +57,7 @@ def learned(
     looks = [(each, served[name]) for name, each in taken.samples.items() if name in served]
     contexts = lengths.context_tokens(memory.context_tokens, looks, seconds)
     memory = _with_lateness(service, memory, seen, taken, able)
-    memory = replace(
-        memory, dispersion=_dispersion(memory, taken), balance=_balance(memory, taken, able)
-    )
+    memory = replace(memory, dispersion=_dispersion(memory, taken))
     return replace(
         lengths.with_lengths(memory, delta, seconds),
         samples=taken.samples,
@@ -84,16 +81,6 @@ def _dispersion(memory: Memory, taken: Intake) -> Dispersion:
     last = memory.bins[-1]
     before = last.arrivals * taken.seconds / max(last.seconds, 1e-9)
     return memory.dispersion.after(before, taken.arrivals, taken.seconds)
-
-
-def _balance(memory: Memory, taken: Intake, able: Mapping[str, Capability]) -> Balance:
-    """None is told while a queue is left from before others joined: these get all that comes."""
-    counts: dict[str, list[float]] = {}
-    if not _is_queue_left(taken):
-        for told in taken.by_replica.values():
-            if not told.is_draining and told.pool in able and is_settled(told, able[told.pool]):
-                counts.setdefault(told.pool, []).append(told.in_flight)
-    return memory.balance.after(counts.values(), taken.seconds)
 
 
 def _with_time(memory: Memory, seen: Seen, taken: Intake) -> Memory:
@@ -180,9 +167,9 @@ def _with_lateness(
     budget = memory.budget
     if told.count and not is_young:
         budget = budget.after(told.late - floor * told.count, told.count, taken.seconds)
-    settled = _settled(service, taken, loads, able)
-    chance = _chance(taken, first)
-    unevenness = memory.unevenness.after(settled, taken.seconds, chance)
+    settled = _settled(taken, able)
+    relative = _relative_loads(service, settled, loads, able)
+    unevenness = memory.unevenness.after(relative, taken.seconds, _chance(taken, first))
     edge = cache_edge(memory.cache_edge, loads, taken, able)
     return replace(
         memory,
@@ -191,6 +178,7 @@ def _with_lateness(
         budget=budget,
         lone=told.lone,
         unevenness=unevenness,
+        balance=memory.balance.after(_in_flight(settled), taken.seconds),
         cache_edge=edge,
     )
 
@@ -202,29 +190,43 @@ def _chance(taken: Intake, able: Capability) -> float:
     return able.arrivals_share / math.sqrt(max(counted, 1.0))
 
 
-def _settled(
-    service: Service, taken: Intake, loads: Mapping[str, Felt], able: Mapping[str, Capability]
-) -> list[float]:
-    """Of replicas that take requests, and have for so long that they are as full as others.
+def _settled(taken: Intake, able: Mapping[str, Capability]) -> dict[str, Told]:
+    """Replicas that take requests, and have for so long that they are as full as others.
 
     None while a queue is left from before others joined: it shows how short of replicas the fleet
     was, and looks as if the router spared these.
-
-    Where all get the same share, that a weaker pool's are fuller is counted in what the fleet is
-    worth (:mod:`.portfolio`), and is no unevenness of the router's.
     """
+    if _is_queue_left(taken):
+        return {}
+    return {
+        name: told
+        for name, told in taken.by_replica.items()
+        if told.pool in able and not told.is_draining and is_settled(told, able[told.pool])
+    }
+
+
+def _relative_loads(
+    service: Service,
+    settled: Mapping[str, Told],
+    loads: Mapping[str, Felt],
+    able: Mapping[str, Capability],
+) -> list[float]:
+    """Where all get the same share, that a weaker pool's are fuller is counted in what the fleet is
+    worth (:mod:`.portfolio`), and is no unevenness of the router's."""
     first = max(able[service.first.name].requests_per_second, LEAST_RATE)
     factors = {
         pool: each.requests_per_second / first if service.is_even else 1.0
         for pool, each in able.items()
     }
-    if _is_queue_left(taken):
-        return []
-    return [
-        loads[name].recent * factors[told.pool]
-        for name, told in taken.by_replica.items()
-        if name in loads and not told.is_draining and is_settled(told, able[told.pool])
-    ]
+    return [loads[name].recent * factors[told.pool] for name, told in settled.items()]
+
+
+def _in_flight(settled: Mapping[str, Told]) -> list[list[float]]:
+    """Requests of each replica, pool by pool."""
+    counts: dict[str, list[float]] = {}
+    for told in settled.values():
+        counts.setdefault(told.pool, []).append(told.in_flight)
+    return list(counts.values())
 
 
 def _is_queue_left(taken: Intake) -> bool:

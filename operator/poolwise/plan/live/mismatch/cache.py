@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from poolwise.model.formats import native_arithmetic
 from poolwise.model.hardware import Device
 from poolwise.model.work import ServingLayout
+from poolwise.plan.children.engines import flag_of
 from poolwise.plan.live.mismatch.clue import Clue, Mismatch
 from poolwise.plan.live.mismatch.history import (
     FULL_SHARE,
@@ -76,18 +77,12 @@ def preemptions(history: History, room: CacheRoom) -> Clue | None:
     return Clue(Mismatch.PREEMPTIONS, is_there, share <= SPARED, told)
 
 
-_SEQUENCES = {
-    "vllm": "--max-num-seqs",
-    "sglang": "--max-running-requests",
-    "tgi": "--max-batch-size",
-}
-_CACHE_FORMAT = "--kv-cache-dtype"
 _SMALL_CACHES = {"vllm": "fp8", "sglang": "fp8_e5m2"}
 
 
 def _sequences(room: CacheRoom) -> str:
-    flag = _SEQUENCES.get(room.engine)
-    if flag is None:
+    flag = flag_of(room.engine, "max_num_seqs")
+    if not flag:
         return "how many sequences the engine runs at once"
     now = room.flags.get(flag) or room.layout.max_num_seqs
     return f"{flag} (now {now}) in engine.args"
@@ -103,7 +98,8 @@ def _more(room: CacheRoom) -> str:
         ways.append(f"a larger parallelism.tensor (now {layout.tensor})")
     small = _SMALL_CACHES.get(room.engine)
     has_fp8 = native_arithmetic("fp8", room.device.peak_flops_per_second) is not None
-    if small and has_fp8 and "fp8" not in room.flags.get(_CACHE_FORMAT, ""):
-        ways.append(f"a cache in fp8 ({_CACHE_FORMAT}={small} in engine.args)")
+    flag = flag_of(room.engine, "kv_format")
+    if small and has_fp8 and "fp8" not in room.flags.get(flag, ""):
+        ways.append(f"a cache in fp8 ({flag}={small} in engine.args)")
     ways.append(f"a smaller model.maxModelLength (now {layout.max_model_tokens})")
     return ", ".join(ways[:-1]) + f"{' or ' if ways[:-1] else ''}{ways[-1]}"
