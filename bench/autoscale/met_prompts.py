@@ -22,7 +22,7 @@ from bench.autoscale.scene import Routing
 from poolwise.model.serving.latency import latencies
 from poolwise.model.serving.load import Replica, State, state_at_rate
 from poolwise.model.serving.queueing import Lengths
-from poolwise.model.serving.routing import met_share
+from poolwise.model.serving.routing import Routed, met_share
 from poolwise.model.work import Tokens
 from poolwise.plan.scaling.capability import replica_under
 from poolwise.plan.scaling.mix import Mix
@@ -161,7 +161,7 @@ def _met(
     name: str, routing: Routing, count: int, served: Replica, at: State, simulated_seconds: float
 ) -> Met:
     told, by_chance = (
-        latencies(replace(served, peers=each), at).ttft.mean_seconds
+        latencies(replace(served, routed=Routed(each)), at).ttft.mean_seconds
         for each in (_peers(routing, count), 1.0)
     )
     return Met(

@@ -39,6 +39,7 @@ from bench.autoscale.kept import RESULTS
 from bench.autoscale.numbers import count
 from bench.autoscale.policies.laws import LAWS
 from bench.autoscale.rows import Rows
+from bench.files import BadInput
 from bench.pictures import style
 from bench.programs import ends_on_bad_input
 from bench.tables import DEFAULT_FOLDER
@@ -78,6 +79,8 @@ def main() -> None:
     if asked.again:
         cells.write(asked.results, [c for c in read(asked.results) if c.name not in asked.again])
         rows.forget(asked.again)
+    if asked.only == [] and not read(asked.results):
+        raise BadInput(f"{asked.results}: no replays; bench.autoscale.recall reads the page's back")
     for case, names in grid.everything():
         named = names if asked.only is None else [each for each in names if each in asked.only]
         _run(asked.data, asked.results, case, named, asked.processes)

@@ -16,6 +16,7 @@ import numpy as np
 from bench.autoscale.engine import Engine, engine
 from poolwise.model.serving.load import state_at_rate
 from poolwise.model.serving.queueing import Lengths
+from poolwise.model.serving.routing import Routed
 from poolwise.model.work import Metric, Target, Tokens
 from poolwise.plan.scaling.capability import replica_under
 from poolwise.plan.scaling.mix import Mix
@@ -59,7 +60,7 @@ def compared(
     on = engine()
     for count, short, rate in itertools.product(replicas, tokens, per_second):
         simulated = _simulated(on, count, short, rate, seconds)
-        yield Late(count, short, rate, simulated, _told(on, short, rate))
+        yield Late(count, short, rate, simulated, _told(on, count, short, rate))
 
 
 def _simulated(on: Engine, replicas: int, short: int, rate: float, seconds: float) -> float:
@@ -85,11 +86,11 @@ def _log_normal(draw: np.random.Generator, mean: float, count: int) -> Integers:
     return np.maximum(drawn, 1.0).astype(np.int64)
 
 
-def _told(on: Engine, short: int, rate: float) -> float:
+def _told(on: Engine, replicas: int, short: int, rate: float) -> float:
     work = on.work(Tokens(PROMPT_TOKENS, PROMPT_TOKENS), Tokens(LONG_TOKENS, LONG_TOKENS), ())
     modelled = Modelled(work, on.layout, on.machine, on.calibration)
     answer_tokens = SHORT_SHARE * short + (1.0 - SHORT_SHARE) * LONG_TOKENS
     mix = Mix(Lengths(PROMPT_TOKENS, SCV), Lengths(answer_tokens, SCV), gaps=((short - 1.0, 1.0),))
-    served = replica_under(modelled, mix)
+    served = replica_under(modelled, mix, Routed(apart_share=float(replicas > 1)))
     at = state_at_rate(served, rate)
     return 1.0 if at is None else late_share(served, at, TARGET)

@@ -9,6 +9,7 @@ from bench.autoscale import circumstances, grid, page, scene
 from bench.autoscale.cells import Cell, Standing, append, read, standings
 from bench.autoscale.grid import DAYS, USUAL
 from bench.autoscale.rows import Rows
+from bench.programs import BAD_INPUT
 from tests.bench.autoscale_cases import step_scene
 
 ROW = Cell(USUAL[0], "ours", {}, 0.99, 0.995, 20.0, 20.0, 3.0, 30.0, 1.0, 0.08)
@@ -93,6 +94,15 @@ def test_a_page_of_what_is_there_replays_nothing(tmp_path: Path, monkeypatch: py
     text = (tmp_path / "autoscaling-replay.md").read_text()
     assert "| ours |  | 99.50 | 20.00 |" in text and page.NOT_YET in text
     assert read(results) == [ROW]
+
+
+def test_a_page_of_no_replays_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    results = tmp_path / "results.jsonl"
+    monkeypatch.setattr("sys.argv", ["page", "--results", str(results), "--only"])
+    assert page.main() == BAD_INPUT
+    assert f"{results}: no replays; bench.autoscale.recall" in capsys.readouterr().err
 
 
 def test_the_page_has_tables_and_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

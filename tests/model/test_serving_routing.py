@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from poolwise.model.serving.latency import latencies
 from poolwise.model.serving.load import state_at_rate
-from poolwise.model.serving.routing import met_share
+from poolwise.model.serving.routing import Routed, met_share
 from poolwise.model.work import Metric, Target
 from tests.model.test_serving_tails import served
 
@@ -70,17 +70,31 @@ def test_first_tokens_come_sooner_behind_a_router_that_looks() -> None:
 
 
 def _first_token_seconds(peers: float, rate: float) -> float:
-    shown = replace(served(), peers=peers)
+    shown = replace(served(), routed=Routed(peers))
     at = state_at_rate(shown, rate)
     assert at is not None
     return latencies(shown, at).ttft.mean_seconds
 
 
-def test_no_router_helps_gaps_between_tokens() -> None:
+def test_gaps_between_tokens_are_no_matter_of_how_many_a_router_chooses_among() -> None:
     """Somebody's prompt is read beside running sequences wherever it goes."""
     at = state_at_rate(served(), 4.0)
     assert at is not None
-    one, many = (latencies(replace(served(), peers=each), at) for each in (1.0, 20.0))
+    one, many = (latencies(replace(served(), routed=Routed(each)), at) for each in (1.0, 20.0))
     target = Target(Metric.TPOT, 99.0, 0.05)
     assert one.mean_gap_share_later(target.seconds) == many.mean_gap_share_later(target.seconds)
     assert one.token_percentile(99.0) == many.token_percentile(99.0)
+
+
+def test_mean_gaps_are_late_less_often_the_more_requests_are_kept_apart() -> None:
+    at = state_at_rate(served(), 4.0)
+    assert at is not None
+    seconds = latencies(served(), at).mean_gap_percentile(95.0)
+    none, half, all_apart = (
+        latencies(replace(served(), routed=Routed(apart_share=each)), at)
+        for each in (0.0, 0.5, 1.0)
+    )
+    late, seldom = none.mean_gap_share_later(seconds), all_apart.mean_gap_share_later(seconds)
+    assert late == pytest.approx(0.05, rel=1e-3)
+    assert 0.0 < seldom < late
+    assert half.mean_gap_share_later(seconds) == pytest.approx((late + seldom) / 2.0)

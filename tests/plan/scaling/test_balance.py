@@ -7,6 +7,8 @@ import heapq
 import numpy as np
 import pytest
 
+from poolwise.model.serving.routing import Routed
+from poolwise.model.work import Metric, Target
 from poolwise.plan.scaling.balance import Balance
 from poolwise.plan.scaling.capability import capability
 from poolwise.plan.scaling.memory import Memory
@@ -44,43 +46,47 @@ def _least_outstanding(mean: float, seed: int = 1) -> list[list[float]]:
     return looks
 
 
-def test_before_anything_is_seen_chance_spreads_requests() -> None:
-    assert Balance().peers == 1.0
+def test_before_anything_is_seen_prompts_come_by_chance_and_gaps_are_a_routers() -> None:
+    assert Balance().routed == Routed(peers=1.0, apart_share=1.0)
 
 
 @pytest.mark.parametrize("mean", [0.5, 3.0, 40.0])
 def test_counts_that_chance_makes_tell_of_no_router(mean: float) -> None:
-    assert _seen(_by_chance(mean)).peers <= 1.5
+    told = _seen(_by_chance(mean)).routed
+    assert told.peers <= 1.5
+    assert told.apart_share <= 0.4
 
 
 @pytest.mark.parametrize("mean", [0.5, 3.0, 40.0])
 def test_counts_that_are_alike_tell_of_one(mean: float) -> None:
-    assert _seen(_least_outstanding(mean)).peers == pytest.approx(REPLICAS, rel=0.4)
+    told = _seen(_least_outstanding(mean)).routed
+    assert told.peers == pytest.approx(REPLICAS, rel=0.4)
+    assert told.apart_share == 1.0
 
 
 def test_a_router_that_is_put_before_a_service_is_found_out_and_one_that_goes() -> None:
     before = _seen(_by_chance(5.0) * 4)
     with_it = _seen(_least_outstanding(5.0) * 16, before)
     without = _seen(_by_chance(5.0, seed=2) * 16, with_it)
-    assert before.peers < 1.5 < 6.0 < with_it.peers
-    assert without.peers < 2.0
+    assert before.routed.peers < 1.5 < 6.0 < with_it.routed.peers
+    assert without.routed.peers < 2.0
 
 
 def test_the_noise_of_gauges_is_not_taken_for_chance() -> None:
     draw = np.random.default_rng(1)
     told = np.array(_least_outstanding(30.0)) * (1.0 + 0.05 * draw.standard_normal((1, REPLICAS)))
-    assert _seen(told.tolist()).peers > 0.6 * REPLICAS
+    assert _seen(told.tolist()).routed.peers > 0.6 * REPLICAS
 
 
 def test_one_replica_and_idle_ones_tell_nothing() -> None:
     assert _seen([[4.0]] * LOOKS) == Balance()
-    assert _seen([[0.0] * REPLICAS] * LOOKS).peers == 1.0
+    assert _seen([[0.0] * REPLICAS] * LOOKS).routed == Balance().routed
 
 
 def test_a_queue_of_one_replica_is_bounded() -> None:
     """One look at a queue of thousands outweighs no hour of looks."""
     seen = _seen([[5.0] * 9 + [5000.0]], _seen(_least_outstanding(5.0) * 4))
-    assert seen.peers > 1.0
+    assert seen.routed.peers > 1.0
 
 
 def test_it_survives_a_restart() -> None:
@@ -94,7 +100,17 @@ def test_it_survives_a_restart() -> None:
 def test_replicas_behind_a_router_bear_more_where_prompts_wait_for_each_other() -> None:
     mix, targets = predictor().prior_mix, service().targets[:1]
     one, ten = (
-        capability(predictor(), mix, targets, 1.0, peers).requests_per_second
+        capability(predictor(), mix, targets, 1.0, Routed(peers)).requests_per_second
         for peers in (1.0, 10.0)
     )
     assert one < ten
+
+
+def test_they_bear_more_where_gaps_between_tokens_are_late() -> None:
+    """Since a replica seldom gets two requests at once."""
+    mix, targets = predictor().prior_mix, (Target(Metric.TPOT, 99.0, 0.03),)
+    by_chance, apart = (
+        capability(predictor(), mix, targets, 1.0, Routed(apart_share=each)).requests_per_second
+        for each in (0.0, 1.0)
+    )
+    assert by_chance < apart

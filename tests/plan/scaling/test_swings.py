@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from poolwise.model.serving.routing import BY_CHANCE
 from poolwise.model.work import Metric, Target
 from poolwise.plan.scaling.capability import capability
 from poolwise.plan.scaling.evidence import evidence
@@ -55,6 +56,11 @@ def test_who_waits_on_one_replica_is_not_helped_by_the_others(of_gaps, latency):
     for able in (waits, replace(of_gaps, limit=None)):
         assert swing_of(able) == 0.0
     assert {usable_share(demand, 0.0) for demand in (1.0, 20.0)} == {1.0}
+
+
+def test_where_chance_spreads_requests_a_larger_fleet_bears_no_more(of_gaps):
+    by_chance = replace(of_gaps, served=replace(of_gaps.served, routed=BY_CHANCE))
+    assert swing_of(by_chance) == 0.0
 
 
 def bearing(load):

@@ -153,7 +153,7 @@ def _prompt_wait(replica: Replica, at: State, service: Delay) -> Delay:
     A queue to which fewer come while somebody is served is, for these, the one with their rate.
     """
     busy = at.requests_per_second * service.mean_seconds
-    met = met_share(busy, at.in_flight, replica.peers)
+    met = met_share(busy, at.in_flight, replica.routed.peers)
     return waiting(at.requests_per_second * met, service, 1.0, replica.arrival_dispersion)
 
 

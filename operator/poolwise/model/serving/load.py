@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 
 from poolwise.model.serving.iteration import Batch, StepCosts, StepTime
 from poolwise.model.serving.queueing import Lengths
+from poolwise.model.serving.routing import BY_CHANCE, Routed
 from poolwise.model.serving.search import Probe, last_inside
 
 LOAD_STEPS = 2**40
@@ -57,9 +58,7 @@ class Replica:
     gaps: tuple[tuple[float, float], ...] = ()
     """Between the tokens of answers, with the share of requests that have so many; empty: as many
     in all as on average, where there are any."""
-    peers: float = 1.0
-    """Replicas that a router chooses among by what they have in flight, itself included; 1: each
-    gets what chance sends it (:mod:`poolwise.model.serving.routing`)."""
+    routed: Routed = BY_CHANCE
     slowness: float = 1.0
     """Of its steps, beside the formulas (:mod:`poolwise.model.serving.slowness`)."""
     first_token_slowness: float = 1.0

@@ -13,10 +13,14 @@ from poolwise.model.serving.load import Replica, State
 from poolwise.model.serving.queueing import Delay
 
 BUNCHING = 0.5
-"""Of the arrivals' dispersion, what one request feels of it: routers keep requests apart."""
+"""Of the arrivals' dispersion, what one request feels of it where a router keeps requests apart;
+else it feels all of it."""
 BISECTIONS = 24
 MOST_SECONDS = 1e4
 """Of a mean gap: beyond it nobody asks."""
+
+_Met = tuple[float, float]
+"""Of answers, those that meet any prompt of another, and how many these meet."""
 
 
 def share_later(served: Replica, at: State, seconds: float) -> float:
@@ -62,14 +66,28 @@ def _late_with(served: Replica, at: State, gaps: float, seconds: float) -> float
     if seconds <= own:
         return 1.0
     window = gaps * seconds
-    any_share, prompts = _prompts_met(at.requests_per_second * window)
+    room = window - gaps * own
+    apart = served.routed.apart_share
+    late = 0.0
+    if apart > 0.0:
+        met = _met_apart(at.requests_per_second * window)
+        late += apart * _longer(served, at, met, BUNCHING, room)
+    if apart < 1.0:
+        met = _met_by_chance(at.requests_per_second * (window + at.prompt_service_seconds))
+        late += (1.0 - apart) * _longer(served, at, met, 1.0, room)
+    return late
+
+
+def _longer(served: Replica, at: State, met: _Met, bunching: float, seconds: float) -> float:
+    """Of answers, those that others' prompts hold up for longer."""
+    any_share, prompts = met
     if any_share <= 0.0:
         return 0.0
-    return any_share * (1.0 - _read(served, at, prompts).share_below(window - gaps * own))
+    return any_share * (1.0 - _read(served, at, prompts, bunching).share_below(seconds))
 
 
-def _prompts_met(usual: float) -> tuple[float, float]:
-    """Of answers, those that meet any prompt while so many come on average, and how many those do.
+def _met_apart(usual: float) -> _Met:
+    """Where a router keeps requests apart, and so many come on average.
 
     A replica has just got a request, so that a router which sends them to whom has least turns to
     others: one of its own has to leave, and then it has to be its turn. With two stages of equal
@@ -78,8 +96,7 @@ def _prompts_met(usual: float) -> tuple[float, float]:
         P(none) = exp(-2 n) * (1 + 2 n)        E[N] = n - (1 - exp(-4 n)) / 4
 
     (Cox, Renewal Theory, 1962). Of what is late on eight replicas in the simulator this tells 0.7
-    to 1.4 times at 5 and 8 requests/s each, and 0.4 to 1.3 times at 2; of what is late on one by
-    itself, where nothing keeps requests apart, a sixth to a third, and less where hardly any is
+    to 1.4 times at 5 and 8 requests/s each, and 0.4 to 1.3 times at 2
     (``python -m bench.autoscale.validation``). What fleets teach makes up for that
     (:mod:`poolwise.plan.scaling.fragility`).
     """
@@ -88,11 +105,19 @@ def _prompts_met(usual: float) -> tuple[float, float]:
     return any_share, max(mean / any_share, 1.0) if any_share > 0.0 else 1.0
 
 
-def _read(served: Replica, at: State, prompts: float) -> Delay:
+def _met_by_chance(usual: float) -> _Met:
+    """Where nothing keeps requests apart (Poisson), and so many come on average: while the answer
+    lasts, and while its own prompt is read, as those have to be read after it.
+    """
+    any_share = -math.expm1(-usual)
+    return any_share, usual / any_share if any_share > 0.0 else 1.0
+
+
+def _read(served: Replica, at: State, prompts: float, bunching: float) -> Delay:
     """What prompts add to the steps of others: one, and those that chance adds to it."""
     added, more = at.added_seconds * served.interference, prompts - 1.0
     one = served.prompt.scaled(added)
-    bunching = BUNCHING * max(served.arrival_dispersion, 0.1)
+    bunching *= max(served.arrival_dispersion, 0.1)
     return Delay(
         prompts * added,
         prompts * one.variance_seconds2 + more * bunching * added**2,

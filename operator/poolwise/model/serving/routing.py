@@ -1,8 +1,9 @@
-"""How seldom a router that counts sends a request to a replica that reads a prompt."""
+"""How a router spreads requests: how seldom it sends one to a replica that reads a prompt."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from poolwise.model.serving.queueing import normal_cdf
 
@@ -12,6 +13,21 @@ lengths of three traces, behind a router that takes the fewest outstanding reque
 (``python -m bench.autoscale.validation``). By what requests wait on average the best of each trace
 are 0.36 (Mooncake, where few prompts are very long), 0.47 and 0.7 (answers of 28 tokens, so that
 most of what is outstanding is a prompt)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Routed:
+    """How requests come to one replica of several; unless told otherwise, by chance, as those of a
+    plain Service do."""
+
+    peers: float = 1.0
+    """Replicas that a router chooses among by what they have in flight, itself included."""
+    apart_share: float = 0.0
+    """Of requests, those that follow another one on this replica as if a router had turned to
+    others first (:mod:`poolwise.model.serving.mean_gap`); the rest come by chance."""
+
+
+BY_CHANCE = Routed()
 
 
 def met_share(busy: float, answering: float, peers: float) -> float:

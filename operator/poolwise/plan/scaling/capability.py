@@ -15,7 +15,9 @@ from poolwise.model.serving.capacity import KV_CACHE
 from poolwise.model.serving.latency import latencies
 from poolwise.model.serving.load import Replica, State, decode_seconds, state
 from poolwise.model.serving.queueing import Lengths
+from poolwise.model.serving.routing import Routed
 from poolwise.model.work import Metric, Target
+from poolwise.plan.scaling.balance import Balance
 from poolwise.plan.scaling.mix import Mix
 from poolwise.plan.scaling.service import Predictor
 from poolwise.plan.scaling.tails import floor_seconds, holds, late_share, lone_load, tail_seconds
@@ -36,6 +38,8 @@ DISPERSION = 1.0
 of it and what a fleet's own bursts add is learned (:mod:`poolwise.plan.scaling.fragility`). With
 1.5, services that miss first tokens take 5 to 8 % more replicas (Mooncake, llm-d's stages), others
 as many; with 0.6 they are late more often than they may."""
+UNSEEN = Balance().routed
+"""How requests are taken to come before looks tell."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,13 +126,10 @@ def capability(
     mix: Mix,
     targets: tuple[Target, ...],
     slowness: float,
-    peers: float = 1.0,
+    routed: Routed = UNSEEN,
 ) -> Capability:
-    """At the highest load; remembered, so mixes, slownesses and peers should come rounded.
-
-    :param peers: replicas that a router chooses among by their counts (:mod:`.balance`).
-    """
-    served = replica_under(predictor, mix, peers)
+    """At the highest load; remembered, so all arguments should come rounded."""
+    served = replica_under(predictor, mix, routed)
     asked = tuple(replace(each, seconds=each.seconds / slowness) for each in targets)
     floors = [_floor(served, each) for each in asked]
     unreachable = tuple(
@@ -141,13 +142,14 @@ def capability(
     load = highest_load(served, reachable)
     at = state(served, max(load, LEAST_LOADS * lone_load(served)))
     nearest = _nearest(served, at, reachable)
+    limit = targets[helped[reachable.index(nearest)]] if nearest else None
     slots = _slots(served, at, nearest)
     return Capability(
         served,
         slowness,
         at,
-        slots or (str(nearest) if nearest else "Rate"),
-        targets[helped[reachable.index(nearest)]] if nearest else None,
+        slots or (str(limit) if limit else "Rate"),
+        limit,
         0.0 if slots else _arrivals_share(served, at, nearest),
         _prompts_per_second(served, at, asked) / slowness,
         unreachable,
@@ -155,9 +157,9 @@ def capability(
     )
 
 
-def replica_under(predictor: Predictor, mix: Mix, peers: float = 1.0) -> Replica:
+def replica_under(predictor: Predictor, mix: Mix, routed: Routed = UNSEEN) -> Replica:
     """One replica as requests come to it, with as many slots as contexts of their length leave."""
-    served = replace(predictor.replica(mix), arrival_dispersion=DISPERSION, peers=peers)
+    served = replace(predictor.replica(mix), arrival_dispersion=DISPERSION, routed=routed)
     if not mix.context_tokens or not served.generates:
         return served
     slots = served.cache_slots * served.context_tokens / mix.context_tokens

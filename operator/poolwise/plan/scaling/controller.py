@@ -103,7 +103,7 @@ def _able(service: Service, memory: Memory) -> dict[str, Capability]:
             memory.mix_of(service),
             service.targets,
             rounded_slowness(memory.log_slowness.get(pool.name, 0.0)),
-            memory.balance.peers,
+            memory.balance.routed,
         )
         for pool in service.pools
     }

@@ -105,8 +105,9 @@ class Dispersion:
 
 
 def swing_of(able: Capability) -> float:
-    """By which a fleet's edge depends on its size."""
-    return SWING if able.is_of_gaps else 0.0
+    """By which a fleet's edge depends on its size: where chance spreads requests, what comes to one
+    replica swings as much however many there are."""
+    return SWING * able.served.routed.apart_share if able.is_of_gaps else 0.0
 
 
 def blur_of(able: Capability, dispersion: Dispersion) -> float:
