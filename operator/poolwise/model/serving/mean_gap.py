@@ -108,6 +108,9 @@ def _met_apart(usual: float) -> _Met:
 def _met_by_chance(usual: float) -> _Met:
     """Where nothing keeps requests apart (Poisson), and so many come on average: while the answer
     lasts, and while its own prompt is read, as those have to be read after it.
+
+    Of what is late on one replica in the simulator this tells 0.5 to 1.9 times for answers of two
+    and four tokens, and 0.2 to 0.6 times for those of eight, of which hardly any are.
     """
     any_share = -math.expm1(-usual)
     return any_share, usual / any_share if any_share > 0.0 else 1.0

@@ -89,5 +89,8 @@ class Balance:
         )
 
     def _unlike(self, before: float) -> float:
-        """Over what chance makes; ``before`` anything was seen."""
+        """As a share of what chance makes.
+
+        :param before: such a share, believed before anything was seen.
+        """
         return (self.unlike + before * PRIOR) / (self.by_chance + PRIOR)
