@@ -76,11 +76,11 @@ def main() -> None:
     rows = Rows(asked.results.with_suffix(".rows.jsonl"), asked.only)
     if asked.only != []:
         _check(asked.data)
+    elif not read(asked.results):
+        raise BadInput(f"{asked.results}: no replays; bench.autoscale.recall reads the page's back")
     if asked.again:
         cells.write(asked.results, [c for c in read(asked.results) if c.name not in asked.again])
         rows.forget(asked.again)
-    if asked.only == [] and not read(asked.results):
-        raise BadInput(f"{asked.results}: no replays; bench.autoscale.recall reads the page's back")
     for case, names in grid.everything():
         named = names if asked.only is None else [each for each in names if each in asked.only]
         _run(asked.data, asked.results, case, named, asked.processes)

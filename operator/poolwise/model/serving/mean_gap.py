@@ -20,7 +20,7 @@ MOST_SECONDS = 1e4
 """Of a mean gap: beyond it nobody asks."""
 
 _Met = tuple[float, float]
-"""Of answers, those that meet any prompt of another, and how many these meet."""
+"""Of answers, those that meet any prompt of another, and how many all of them meet on average."""
 
 
 def share_later(served: Replica, at: State, seconds: float) -> float:
@@ -80,9 +80,10 @@ def _late_with(served: Replica, at: State, gaps: float, seconds: float) -> float
 
 def _longer(served: Replica, at: State, met: _Met, bunching: float, seconds: float) -> float:
     """Of answers, those that others' prompts hold up for longer."""
-    any_share, prompts = met
+    any_share, mean = met
     if any_share <= 0.0:
         return 0.0
+    prompts = max(mean / any_share, 1.0)
     return any_share * (1.0 - _read(served, at, prompts, bunching).share_below(seconds))
 
 
@@ -101,8 +102,7 @@ def _met_apart(usual: float) -> _Met:
     (:mod:`poolwise.plan.scaling.fragility`).
     """
     any_share = 1.0 - math.exp(-2.0 * usual) * (1.0 + 2.0 * usual)
-    mean = usual + math.expm1(-4.0 * usual) / 4.0
-    return any_share, max(mean / any_share, 1.0) if any_share > 0.0 else 1.0
+    return any_share, usual + math.expm1(-4.0 * usual) / 4.0
 
 
 def _met_by_chance(usual: float) -> _Met:
@@ -112,8 +112,7 @@ def _met_by_chance(usual: float) -> _Met:
     Of what is late on one replica in the simulator this tells 0.5 to 1.9 times for answers of two
     and four tokens, and 0.2 to 0.6 times for those of eight, of which hardly any are.
     """
-    any_share = -math.expm1(-usual)
-    return any_share, usual / any_share if any_share > 0.0 else 1.0
+    return -math.expm1(-usual), usual
 
 
 def _read(served: Replica, at: State, prompts: float, bunching: float) -> Delay:
