@@ -92,6 +92,7 @@ def test_before_lengths_are_told_the_declared_ones_count():
     long = Mix(replace(MIX.prompt_tokens, mean=2_000.0, scv=2.0), MIX.answer_tokens)
     share, able = told(of=long)
     assert share == able.floors[0] > 0.05
+    assert able.limiting == "TTFT p99"  # as it was declared, not as far as it can be kept
     assert known(share, able, Lone()) is None
 
 
