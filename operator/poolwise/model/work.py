@@ -176,6 +176,8 @@ class ServingWork:
     """vllm | sglang | tgi | triton | custom"""
     software_year: float | None = None
     """When the engine was released, e.g. 2025.5; None: as new as what the constants know."""
+    memory_fraction: float | None = None
+    """Of each accelerator, what the engine is told to take; None: as much as it takes untold."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import pytest
 from poolwise.model.hardware import Host, Interconnect, Machine
 from poolwise.model.serving.latency import latencies
 from poolwise.model.serving.load import state
-from poolwise.model.serving.memory import kv_tokens, serving_memory
+from poolwise.model.serving.memory import kv_tokens, request_cache_bytes, serving_memory
 from poolwise.model.serving.replica import replica
 from poolwise.model.shapes import Custom, Model
 from poolwise.model.work import Metric, ServingWork, Target, Tokens
@@ -304,3 +304,65 @@ def test_a_cache_in_fp8_holds_twice_as_many_sequences():
         assert slots[1] == pytest.approx(2 * slots[0], rel=0.02)
         assert serving_layout(shape(other)) == other
         assert "kvCacheFormat" not in shape(one)
+
+
+def test_sequences_that_a_flag_tells_are_kept_whatever_the_targets():
+    asked = search(tensor=1, pipeline=1, max_num_seqs=96)
+    shape = asked.tuned(asked.layouts()[0])
+    assert asked.bounded(shape).max_num_seqs == shape.layout.max_num_seqs == 96
+    free = search(tensor=1, pipeline=1)
+    most = free.bounded(free.tuned(free.layouts()[0])).max_num_seqs
+    assert most != 96
+
+
+def test_fewer_sequences_are_not_tried_where_a_flag_tells_how_many():
+    """Whisper holds 0.75 GB alive for each of them."""
+    found = refusal(work("whisper-large-v3", longest=None), on=L4, max_num_seqs=1024)
+    assert found.verdict is Verdict.MEMORY_DOES_NOT_FIT
+    assert found.smallest is not None
+    assert found.smallest.layout.max_num_seqs == 1024
+
+
+@pytest.mark.parametrize("tokens", [100, 3000, 16384])
+def test_a_step_that_a_flag_tells_is_the_only_one_tried(tokens):
+    asked = search(tensor=1, pipeline=1, max_batched_tokens=tokens)
+    shape = asked.tuned(asked.layouts()[0])
+    assert shape.layout.max_batched_tokens == tokens
+    assert shape.layout.max_num_seqs <= tokens
+    assert shape.capacity_requests_per_second > 0
+    assert shape == asked.shape(shape.layout)
+
+
+def test_a_reader_of_whole_prompts_keeps_the_step_that_a_flag_tells():
+    reader = replace(work("bert-large", longest=512), targets=())
+    asked = search(reader, max_batched_tokens=256)
+    assert asked.tuned(asked.layouts()[0]).layout.max_batched_tokens == 256
+
+
+@pytest.mark.parametrize("sequences", [4000, 10_000])
+def test_a_step_has_a_token_of_each_sequence_that_a_flag_tells(sequences):
+    asked = search(tensor=2, pipeline=1, max_num_seqs=sequences)
+    layout = asked.tuned(asked.layouts()[0]).layout
+    assert layout.max_num_seqs == sequences <= layout.max_batched_tokens
+
+
+def test_a_smaller_share_of_the_memory_holds_fewer_sequences():
+    """The cache has what is left: a fifth of the device less is a fifth of the device."""
+    shares = [search(replace(work(), memory_fraction=share)) for share in (None, 0.9, 0.7)]
+    untold, usual, less = (each.replica(each.layouts()[0]).cache_slots for each in shares)
+    assert untold == usual
+    slot_bytes = request_cache_bytes(work(), layouts()[0], 1.0)
+    device_bytes = H100.device.memory_bytes
+    tokens = [kv_tokens(each.work, each.layouts()[0], H100, CALIBRATION) for each in shares[1:]]
+    assert (tokens[0] - tokens[1]) * slot_bytes == pytest.approx(0.2 * device_bytes, rel=1e-6)
+    assert less < usual
+
+
+def test_a_flag_says_nothing_of_a_cpus_memory():
+    small = replace(work(), model=Model("tiny", Custom(22e6, 22e6, 5.5e9, 1e7)), targets=())
+    node, told = (
+        Node(accelerators=0, cores=31.5, memory_bytes=120e9),
+        replace(small, memory_fraction=0.1),
+    )
+    on = cpu_machine()
+    assert layouts(told, on=on, node=node) == layouts(small, on=on, node=node)

@@ -73,6 +73,80 @@ def test_a_size_that_is_none_is_refused(text: str) -> None:
         read_arguments([f"--tensor-parallel-size={text}"], "vllm")
 
 
+@pytest.mark.parametrize(
+    ("engine", "sequences", "tokens"),
+    [
+        ("vllm", "--max-num-seqs", "--max-num-batched-tokens"),
+        ("vllm", "--max_num_seqs", "--max_num_batched_tokens"),
+        ("sglang", "--max-running-requests", "--chunked-prefill-size"),
+    ],
+)
+def test_the_batch_is_read(engine: str, sequences: str, tokens: str) -> None:
+    told = read_arguments([f"{sequences}=64", tokens, "4096"], engine)
+    assert told == EngineArguments(max_num_seqs=64, max_batched_tokens=4096)
+
+
+def test_prompts_that_are_not_cut_say_nothing_of_a_step() -> None:
+    assert read_arguments(["--chunked-prefill-size", "-1"], "sglang") == EngineArguments()
+
+
+def test_a_step_that_is_too_small_for_its_sequences_is_refused_as_vllm_does() -> None:
+    arguments = ["--max-num-seqs=512", "--max-num-batched-tokens=256"]
+    with pytest.raises(InvalidInput, match=r"--max-num-batched-tokens must be at least --max-num"):
+        read_arguments(arguments, "vllm")
+    assert read_arguments(["--max-num-seqs=512", "--max-num-batched-tokens=512"], "vllm")
+    assert read_arguments(
+        ["--max-running-requests=512", "--chunked-prefill-size=256"], "sglang"
+    ) == EngineArguments(max_num_seqs=512, max_batched_tokens=256)
+
+
+@pytest.mark.parametrize(
+    ("engine", "flag"),
+    [
+        ("vllm", "--gpu-memory-utilization"),
+        ("sglang", "--mem-fraction-static"),
+        ("tgi", "--cuda-memory-fraction"),
+    ],
+)
+def test_the_share_of_the_memory_is_read(engine: str, flag: str) -> None:
+    for text, share in (("0.85", 0.85), (".5", 0.5), ("1", 1.0), ("1.0", 1.0)):
+        assert read_arguments([flag, text], engine).memory_fraction == share
+    for text in ("90", "0", "0.0", "-0.5", "", "half", "nan", "9" * 5000):
+        with pytest.raises(InvalidInput, match=f"{flag} must be above 0 and at most 1, is "):
+            read_arguments([f"{flag}={text}"], engine)
+
+
+@pytest.mark.parametrize(
+    ("engine", "arguments"),
+    [("vllm", ["--quantization=fp8"]), ("vllm", ["-q", "fp8"]), ("tgi", ["--quantize", "fp8"])],
+)
+def test_weights_made_fp8_at_the_start_are_planned_as_such(
+    engine: str, arguments: list[str]
+) -> None:
+    assert read_arguments(arguments, engine) == EngineArguments(quantization="fp8")
+    assert _request(arguments, engine={"type": engine}).fixed.quantization == "fp8"
+
+
+def test_formats_that_a_checkpoint_brings_are_left_to_the_spec() -> None:
+    fields = {"model": {"preset": "Llama-3.1-8B", "quantization": "int4"}}
+    assert _request(["--quantization=awq"], **fields).fixed.quantization == "int4"
+
+
+@pytest.mark.parametrize(
+    ("engine", "flag"),
+    [("vllm", "--data-parallel-size"), ("vllm", "-dp"), ("sglang", "--dp-size")],
+)
+def test_groups_that_want_accelerators_of_their_own_are_refused(engine: str, flag: str) -> None:
+    with pytest.raises(InvalidInput, match=f"args: {flag} must be 1, since Poolwise scales rep"):
+        read_arguments([flag, "2"], engine)
+    assert read_arguments([flag, "1"], engine) == EngineArguments()
+
+
+def test_groups_that_share_the_accelerators_are_left_to_the_engine() -> None:
+    arguments = ["--tp-size=8", "--dp-size=8", "--enable-dp-attention"]
+    assert read_arguments(arguments, "sglang") == EngineArguments(tensor=8)
+
+
 @given(st.lists(st.text(max_size=20), max_size=8), st.sampled_from(["vllm", "sglang", "tgi"]))
 def test_no_arguments_raise_anything_else(arguments: list[str], engine: str) -> None:
     with contextlib.suppress(InvalidInput):
@@ -85,6 +159,13 @@ def test_flags_win_over_the_spec_as_they_do_in_the_pod() -> None:
     )
     assert (request.fixed.tensor, request.work.max_model_tokens) == (4, 4096)
     assert _request([], parallelism={"tensor": 2}).fixed.tensor == 2
+
+
+def test_flags_of_a_replica_reach_its_plan() -> None:
+    arguments = ["--max-num-seqs=64", "--max-num-batched-tokens=1k", "--gpu-memory-utilization=.8"]
+    request = _request(arguments)
+    fixed, work = request.fixed, request.work
+    assert (fixed.max_num_seqs, fixed.max_batched_tokens, work.memory_fraction) == (64, 1000, 0.8)
 
 
 def test_run_args_count_as_well() -> None:

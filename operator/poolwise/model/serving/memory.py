@@ -134,7 +134,9 @@ def footprint(
     a fraction of what is free after loading for its cache (``free_gpu_memory_fraction``).
     """
     device = replica_machine(layout, machine).device
-    fraction = calibration.value(PHASE, "memory_fraction", device, work.engine)
+    fraction = None if device.is_cpu else work.memory_fraction
+    if fraction is None:
+        fraction = calibration.value(PHASE, "memory_fraction", device, work.engine)
     free_fraction = calibration.value(PHASE, "free_memory_fraction", device, work.engine)
     reserve = calibration.value(PHASE, "reserve_bytes", device, work.engine)
     if layout.tensor * layout.pipeline > 1:

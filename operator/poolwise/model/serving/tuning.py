@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -42,6 +42,7 @@ def tuned(
     machine: Machine,
     calibration: Calibration,
     served_by: Served | None = None,
+    chunks: Sequence[int] = CHUNK_TOKENS,
 ) -> tuple[ServingLayout, Capacity]:
     """The layout with the chunk of prompts that serves most inside the targets, and its capacity.
 
@@ -53,9 +54,11 @@ def tuned(
     alike, to the precision of a capacity, it is the largest.
 
     Who keeps :func:`replica` of each layout gives it as ``served_by``.
+
+    :param chunks: that are tried, in tokens, the largest first.
     """
     of = served_by or partial(_replica, work, machine, calibration)
-    options = list(_options(work, layout, machine, calibration, of))
+    options = list(_options(work, layout, machine, calibration, of, chunks))
     best, reached = NOWHERE, []
     for option in _likeliest_first(options, work.targets):
         worth = best.requests_per_second * (1.0 - PRECISION)
@@ -92,12 +95,13 @@ def _options(
     machine: Machine,
     calibration: Calibration,
     served_by: Served,
+    chunks: Sequence[int],
 ) -> Iterator[_Option]:
     """The largest first, and none that serves just as a larger one."""
     longest = request_cache_bytes(work, layout, layout.max_model_tokens)
     per_request = slot_bytes(work, layout)
     served: Replica | None = None
-    for chunk in CHUNK_TOKENS:
+    for chunk in chunks:
         sequences = min(layout.max_num_seqs, chunk)
         tried = replace(layout, max_batched_tokens=chunk, max_num_seqs=sequences)
         taken = footprint(work, tried, machine, calibration)

@@ -227,14 +227,16 @@ def flag_of(engine: str, what: str) -> str:
 def flags_of(arguments: Sequence[str]) -> dict[str, str]:
     """Flag by flag its value, whether that follows ``=`` or is the next argument; empty: none.
 
-    >>> flags_of(["--seed", "-1", "--enforce-eager", "-tp=2"])
+    Flags are spelled with hyphens, as vLLM reads underscores too.
+
+    >>> flags_of(["--seed", "-1", "--enforce_eager", "-tp=2"])
     {'--seed': '-1', '--enforce-eager': '', '-tp': '2'}
     """
     found = {}
     for argument, following in pairwise([*arguments, "--"]):
         if _is_flag(argument):
             name, _, value = argument.partition("=")
-            found[name] = value or ("" if _is_flag(following) else following)
+            found[name.replace("_", "-")] = value or ("" if _is_flag(following) else following)
     return found
 
 

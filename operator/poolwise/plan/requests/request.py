@@ -140,6 +140,8 @@ class FixedReplica:
     """``Auto``, ``None``, or the format of the weights."""
     kv_format: str = "bf16"
     """Of the cache."""
+    max_num_seqs: int | None = None
+    max_batched_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

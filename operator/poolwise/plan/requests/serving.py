@@ -87,6 +87,7 @@ def _work(
         targets=() if is_rate_all else targets,
         reported=targets if is_rate_all else (),
         engine=spec.engine.type,
+        memory_fraction=told.memory_fraction,
     )
 
 
@@ -189,6 +190,8 @@ def _fixed(spec: InferenceServiceSpec, model: Model, told: EngineArguments) -> F
         sizes.tensor,
         sizes.pipeline,
         sizes.expert,
-        spec.model.quantization,
+        told.quantization or spec.model.quantization,
         told.kv_format,
+        told.max_num_seqs,
+        told.max_batched_tokens,
     )

@@ -28,7 +28,6 @@ from poolwise.plan.candidates.serving.layouts import (
     NoReplicaShape,
     ReplicaShape,
     ServingSearch,
-    bounded,
 )
 from poolwise.plan.candidates.serving.sizes import Node
 from poolwise.plan.candidates.situation import Situation
@@ -146,7 +145,7 @@ class ServingAnswers:
         self, shape: ReplicaShape, requests_per_second: float
     ) -> tuple[ServingLayout, ServingPrediction]:
         search, found = self.search, self._uncorrected(shape.layout, requests_per_second)
-        layout = search.in_time(shape, bounded(shape, search.work.arrival_dispersion))
+        layout = search.bounded(shape)
         taken = footprint(search.work, layout, search.machine, search.calibration)
         return layout, replace(found, memory=taken.under_load(found.memory.kv_cache_bytes))
 

@@ -26,7 +26,7 @@ from poolwise.model.serving.memory import (
 from poolwise.model.serving.replica import replica
 from poolwise.model.serving.search import Probe, last_inside
 from poolwise.model.serving.targets import miss
-from poolwise.model.serving.tuning import tuned
+from poolwise.model.serving.tuning import CHUNK_TOKENS, tuned
 from poolwise.model.work import ServingLayout, ServingWork, Tokens
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.serving.groups import nearest
@@ -109,7 +109,7 @@ class ServingSearch:
                 f"{self.machine.device.name} does not compute in {self.fixed.quantization}",
             )
         able = self._able()
-        sizes = [replace(each, kv_format=self.fixed.kv_format) for each in able.each(weights)]
+        sizes = [self._as_told(each) for each in able.each(weights)]
         if not sizes:
             return NoReplicaShape(Verdict.SHAPE_DOES_NOT_FIT, able.why_none())
         layouts = [layout for size in sizes if (layout := self._starting(size))]
@@ -133,14 +133,22 @@ class ServingSearch:
         Engines want a step to hold a token of each sequence, and a whole prompt of a model that
         reads it at once.
         """
-        better, found = tuned(self.work, layout, self.machine, self.calibration, self.replica)
+        asked = self.work, layout, self.machine, self.calibration
+        better, found = tuned(*asked, self.replica, self._chunks())
         step_tokens = better.max_batched_tokens
-        if not self.work.model.generates:
+        if not self.work.model.generates and self.fixed.max_batched_tokens is None:
             step_tokens = max(step_tokens, better.max_model_tokens)
         sequences = min(better.max_num_seqs, step_tokens)
         whole = replace(better, max_batched_tokens=step_tokens, max_num_seqs=sequences)
         is_found = whole == better and found is not NOTHING
         return ReplicaShape(whole, found) if is_found else self.shape(whole)
+
+    def bounded(self, shape: ReplicaShape) -> ServingLayout:
+        """The layout with no more sequences at once than its targets let it work on, unless the
+        user said how many."""
+        if self.fixed.max_num_seqs is not None:
+            return shape.layout
+        return self.in_time(shape, bounded(shape, self.work.arrival_dispersion))
 
     def in_time(self, shape: ReplicaShape, layout: ServingLayout) -> ServingLayout:
         """The layout with no more sequences than a batch may have whose tokens are in time, as a
@@ -166,6 +174,18 @@ class ServingSearch:
             in_time = last_inside(lambda sequences: late(sequences).excess, emptiest, fullest)
         return replace(layout, max_num_seqs=max(least, _coarse(in_time)))
 
+    def _as_told(self, size: ServingLayout) -> ServingLayout:
+        """With what flags say of the cache and of a step."""
+        tokens = self.fixed.max_batched_tokens or size.max_batched_tokens
+        return replace(size, kv_format=self.fixed.kv_format, max_batched_tokens=tokens)
+
+    def _chunks(self) -> tuple[int, ...]:
+        """The largest first; of a given number of sequences each has a token in a step."""
+        tokens, sequences = self.fixed.max_batched_tokens, self.fixed.max_num_seqs or 1
+        if tokens is not None:
+            return (tokens,)
+        return tuple(each for each in CHUNK_TOKENS if each >= sequences) or (sequences,)
+
     def _able(self) -> Sizes:
         return Sizes(
             self.work.model.shape,
@@ -182,15 +202,16 @@ class ServingSearch:
         Whether fewer help is asked of one sequence: the upper end of many has the range of their
         working memory in it, which says nothing about the weights.
         """
-        one = self._taken(replace(size, max_num_seqs=1))
-        sequences = MOST_SEQUENCES
+        one, told = self._taken(replace(size, max_num_seqs=1)), self.fixed.max_num_seqs
+        may_be_fewer = one.holds_weights and told is None
+        sequences = told or MOST_SEQUENCES
         while sequences >= 1:
             layout = replace(size, max_num_seqs=sequences)
             taken = self._taken(layout)
             longest = self._with_context(layout, taken)
             if longest is not None:
                 return self._with_memory(longest, taken)
-            sequences = sequences // 2 if one.holds_weights else 0
+            sequences = sequences // 2 if may_be_fewer else 0
         return None
 
     def _with_context(self, layout: ServingLayout, taken: Footprint) -> ServingLayout | None:
@@ -224,7 +245,8 @@ class ServingSearch:
 
     def _smallest(self, sizes: list[ServingLayout]) -> Smallest:
         least = self.work.max_model_tokens or needed_tokens(self.work)
-        layouts = [replace(size, max_num_seqs=1, max_model_tokens=least) for size in sizes]
+        sequences = self.fixed.max_num_seqs or 1
+        layouts = [replace(size, max_num_seqs=sequences, max_model_tokens=least) for size in sizes]
         every = [Smallest(layout, self._memory(layout, self._taken(layout))) for layout in layouts]
         return min(every, key=lambda each: each.memory.needed_bytes / each.memory.usable_bytes)
 
