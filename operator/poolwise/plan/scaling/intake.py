@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from poolwise.plan.scaling.doubt import doubt, most_requests
 from poolwise.plan.scaling.memory import Memory
+from poolwise.plan.scaling.preempted import waiting_again
 from poolwise.plan.scaling.seen import Phase, ReplicaSeen, Seen
 from poolwise.plan.signals.plausible import implausible
 from poolwise.plan.signals.sample import Sample
@@ -82,6 +83,8 @@ class Intake:
     """Used now, for the next look."""
     met: frozenset[str] = frozenset()
     """Replicas that are there and were ever read."""
+    waiting_again: Mapping[str, float] = field(default_factory=dict)
+    """At each replica, of those that wait (:mod:`.preempted`)."""
 
     @property
     def may_shrink(self) -> bool:
@@ -119,7 +122,15 @@ def intake(memory: Memory, seen: Seen, serves: Mapping[str, float]) -> Intake:
     faults = {**_faults(read, seen), **_went_back(found)}
     deltas = {name: delta for name, delta in found.items() if isinstance(delta, Delta)}
     new = _begun_in_new(ready, memory, fresh) if seconds else 0.0
-    arrived = {name: _arrived(known[name], fresh[name], each) for name, each in deltas.items()}
+    before = memory.waiting_again
+    again = {
+        name: waiting_again(before.get(name, 0.0), known[name], fresh[name], each)
+        for name, each in deltas.items()
+    }
+    arrived = {
+        name: _arrived(known[name], fresh[name], each) - (again[name] - before.get(name, 0.0))
+        for name, each in deltas.items()
+    }
     arrivals = new + sum(arrived.values())
     told = [fresh[each.name] for each in ready if each.name in fresh]
     state, reason = _judged(ready, memory, faults, deltas, told)
@@ -148,6 +159,7 @@ def intake(memory: Memory, seen: Seen, serves: Mapping[str, float]) -> Intake:
         by_replica=by_replica,
         samples=fresh if seconds or not memory.samples else memory.samples,
         met=_met(memory, seen, fresh),
+        waiting_again=again if seconds else before,
     )
 
 

@@ -49,7 +49,9 @@ def learned(
     service: Service, memory: Memory, seen: Seen, taken: Intake, able: Mapping[str, Capability]
 ) -> Memory:
     """With what came since the last look; what is foreseen comes later (:mod:`.hindsight`)."""
-    memory = replace(_with_time(memory, seen, taken), met=taken.met)
+    memory = replace(
+        _with_time(memory, seen, taken), met=taken.met, waiting_again=taken.waiting_again
+    )
     delta, seconds = taken.warm, taken.seconds
     if seconds <= 0.0 or delta is None:
         return replace(memory, samples=taken.samples)

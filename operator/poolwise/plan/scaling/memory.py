@@ -97,6 +97,8 @@ class Memory:
     """The newest of each replica that was used."""
     met: frozenset[str] = frozenset()
     """Replicas that are there and were ever read."""
+    waiting_again: Mapping[str, float] = field(default_factory=dict)
+    """At each of them (:mod:`.preempted`)."""
     since_seconds: float | None = None
     """When the first replica told; None: none has yet. Long ago where it was read from a record."""
     idle_since_seconds: float | None = None
