@@ -44,6 +44,7 @@ def with_bin(
         filled=ahead.filled,
         capacity=able.requests_per_second,
         growth=ahead.growth,
+        kept_tokens=taken.kept_tokens(able.served.context_tokens),
     )
     memory = _with_error(memory, last, taken, ahead, able)
     kept = (each for each in memory.bins if now_seconds - each.at_seconds <= KEPT_SECONDS)

@@ -43,6 +43,20 @@ class Told:
         """Since the last look."""
         return self.arrivals / max(self.delta.seconds, LEAST_SECONDS)
 
+    def kept_tokens(self, context_tokens: float) -> float:
+        """Read and written since the last look, less those of requests that ended."""
+        delta = self.delta
+        ended = delta.prompt_lengths_tokens, delta.answer_lengths_tokens
+        known = (
+            delta.begun_prompt_tokens,
+            delta.generated_tokens,
+            *(each.total if each else None for each in ended),
+        )
+        if None in known:
+            return (self.arrivals - (delta.finished_requests or 0.0)) * context_tokens
+        read, written, prompts, answers = (each or 0.0 for each in known)
+        return read + written - prompts - answers
+
     @property
     def in_flight(self) -> float:
         """Requests at the look, those that wait included."""
@@ -85,6 +99,14 @@ class Intake:
     """Replicas that are there and were ever read."""
     waiting_again: Mapping[str, float] = field(default_factory=dict)
     """At each replica, of those that wait (:mod:`.preempted`)."""
+
+    def kept_tokens(self, context_tokens: float) -> float:
+        """By which caches of replicas that stay grew since the last look.
+
+        :param context_tokens: of a usual sequence, for engines that tell no lengths.
+        """
+        staying = (told for told in self.by_replica.values() if not told.is_draining)
+        return math.fsum(told.kept_tokens(context_tokens) for told in staying)
 
     @property
     def may_shrink(self) -> bool:

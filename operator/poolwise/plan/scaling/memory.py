@@ -74,6 +74,8 @@ class Bin:
     """Requests per second of a full replica, as it was taken then: what demands are counted in."""
     growth: float = 0.0
     """Of what arrived, over the last start: ln(rate / rate before)."""
+    kept_tokens: float = 0.0
+    """By which caches grew."""
 
 
 @dataclass(frozen=True, slots=True)

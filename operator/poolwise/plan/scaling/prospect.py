@@ -6,16 +6,14 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from poolwise.plan.scaling import learning
 from poolwise.plan.scaling.capability import Capability
 from poolwise.plan.scaling.felt import held
+from poolwise.plan.scaling.filling import filling
 from poolwise.plan.scaling.intake import Intake
 from poolwise.plan.scaling.level import expected, growth, level
 from poolwise.plan.scaling.memory import Bin, Memory
 from poolwise.plan.scaling.outlook import (
-    SLOPE_SECONDS,
     Flow,
     Outlook,
     is_queue,
@@ -31,10 +29,6 @@ FULLEST = 1.1
 USUAL_REQUESTS = 10.0
 """How many requests the model's word on what a replica serves counts as, beside those counted."""
 RECENT_SECONDS = 29.0
-LEAST_SLOPE_STEPS = 5
-LEAST_SLOPE_SECONDS = 59.0
-SLOPE_DEVIATIONS = 2.0
-"""By which a slope must be above chance."""
 UNHEARD_OF = 1.5
 """Times the highest demand so far. What usually comes of less says nothing of how much of such a
 jump lasts. With 1.0 instead R1 takes 4 to 6 % more replicas at peaks of 20 and 40."""
@@ -46,7 +40,9 @@ def prospect(
     """Demand until a start that is asked for now would end, in full replicas of the first pool."""
     first, bins = able[service.first.name], memory.bins
     if taken.seconds > 0.0:
-        bins = (*bins, Bin(seen.now_seconds, taken.seconds, taken.arrivals))
+        kept_tokens = taken.kept_tokens(first.served.context_tokens)
+        now = Bin(seen.now_seconds, taken.seconds, taken.arrivals, kept_tokens=kept_tokens)
+        bins = (*bins, now)
     horizon, told = horizon_seconds(service), seen.expected_requests_per_second
     grown = 0.0 if told is not None else growth(bins, horizon)
     growing = math.exp(trusted_share(horizon) * memory.momentum.following(grown))
@@ -92,7 +88,7 @@ def _flow(
         each_per_second=each_per_second,
         # What a gateway holds goes to whoever is free first.
         queued=serving if seen.held_requests else min(_queued(seen, taken, able, first), serving),
-        filling=_filling(memory, seen.now_seconds),
+        filling=filling(bins, first),
     )
 
 
@@ -202,22 +198,3 @@ def each_serves(
     counted = max(bins[-1].arrivals + bins[-2].waiting - queue, 0.0) + USUAL_REQUESTS
     seconds = bins[-1].seconds * serving + USUAL_REQUESTS / usual_per_second
     return min(counted / seconds, usual_per_second)
-
-
-def _filling(memory: Memory, now_seconds: float) -> float:
-    """Slope of what is in flight over the last minutes, less what the noise of looks makes of it.
-
-    Where answers take minutes it foretells more than arrivals do.
-    """
-    recent = [each for each in memory.bins if now_seconds - each.at_seconds <= SLOPE_SECONDS]
-    if len(recent) < LEAST_SLOPE_STEPS:
-        return 0.0
-    times = np.array([each.at_seconds for each in recent], float)
-    values = np.array([each.filled for each in recent], float)
-    if times[-1] - times[0] < LEAST_SLOPE_SECONDS:
-        return 0.0
-    times -= times.mean()
-    slope = float(times @ values / (times @ times))
-    rest = values - values.mean() - slope * times
-    error = math.sqrt(float(rest @ rest) / (len(recent) - 2) / float(times @ times))
-    return max(slope - SLOPE_DEVIATIONS * error, 0.0)
