@@ -81,6 +81,17 @@ def test_longer_answers_are_seen_before_any_of_them_ends(able):
     assert len(kept) * SECONDS < change + 2 * stay
 
 
+def test_who_breaks_off_does_not_fill_caches_for_good(able):
+    """One request in five, each of a usual context, for twenty minutes; then others come."""
+    context_tokens = able.served.context_tokens
+    each = Bin(0.0, SECONDS, 150.0, kept_tokens=30.0 * context_tokens, broken_off=30.0)
+    leaving = [replace(each, at_seconds=SECONDS * (number + 1)) for number in range(120)]
+    assert filling(leaving, able) == pytest.approx(0.0, abs=1e-9)
+    more = [replace(each, kept_tokens=90.0 * context_tokens) for _ in range(12)]
+    told = filling([*leaving, *more], able) * able.in_flight * SECONDS
+    assert told == pytest.approx(60.0, rel=0.1)
+
+
 def looked(change=lambda each: each, phase=Phase.READY):
     """Two looks at two replicas, of which the first may tell otherwise or leave."""
     fleet, memory = Fleet.of(2), Memory()
@@ -112,6 +123,14 @@ def test_who_leaves_fills_nobody():
     assert looked(reading).kept_tokens(1000.0) == pytest.approx(40.0 * PROMPT_TOKENS)
     leaving = looked(reading, Phase.DRAINING)
     assert leaving.kept_tokens(1000.0) == pytest.approx(20.0 * PROMPT_TOKENS)
+
+
+def test_who_neither_ended_nor_is_there_broke_off():
+    def fewer(sample):
+        return replace(sample, finished_requests=0.8 * sample.finished_requests)
+
+    assert looked(fewer).broken_off == pytest.approx(40.0 * 0.2)
+    assert looked().broken_off == 0.0
 
 
 def test_without_lengths_requests_tell_each_of_a_usual_context():

@@ -4,6 +4,10 @@ Where answers take minutes it foretells more than arrivals do, and sees answers 
 before the first of them ends: nobody leaves any more, and all that is written stays. Counters tell
 it exactly, while looks at what is in flight carry the noise of gauges, and a fleet that fills up by
 a tenth in half a minute is lost in it.
+
+Requests that a client breaks off are read and written as others are, and end nowhere (vLLM counts
+them in no histogram: vllm-project/vllm#55634). How many there are is known in the long run, from
+who came and neither ended nor is there; each is taken to leave a usual context.
 """
 
 from __future__ import annotations
@@ -22,6 +26,8 @@ WIDER = 1.5
 DEVIATIONS = 2.0
 """That two windows may lie apart, and that growth must be above chance."""
 LEAST_BINS = 5
+LEAST_LEAVING_SECONDS = 600.0
+"""Over which who leaves is counted: in a shorter time the noise of gauges is as much."""
 NOISY_BINS = 60
 """Newest ones that chance is taken from."""
 MEAN_DISTANCE = 2.0 / math.sqrt(math.pi)
@@ -34,11 +40,19 @@ def filling(bins: Sequence[Bin], able: Capability) -> float:
     Over the longest window whose mean agrees with those of all shorter ones within what chance
     explains (Lepski's rule, as for arrivals: :mod:`.level`).
     """
-    full_tokens = able.in_flight * (able.served.context_tokens or 1.0)
-    if len(bins) < LEAST_BINS or full_tokens <= 0.0:
+    context_tokens = able.served.context_tokens or 1.0
+    if len(bins) < LEAST_BINS or able.in_flight <= 0.0:
         return 0.0
     mean, deviation = _rate(bins)
-    return max(mean - DEVIATIONS * deviation, 0.0) / full_tokens
+    mean -= _leaving(bins) * context_tokens
+    return max(mean - DEVIATIONS * deviation, 0.0) / (able.in_flight * context_tokens)
+
+
+def _leaving(bins: Sequence[Bin]) -> float:
+    """Requests per second that are broken off."""
+    seconds = math.fsum(each.seconds for each in bins)
+    left = math.fsum(each.broken_off for each in bins)
+    return max(left, 0.0) / max(seconds, LEAST_LEAVING_SECONDS)
 
 
 def _rate(bins: Sequence[Bin]) -> tuple[float, float]:

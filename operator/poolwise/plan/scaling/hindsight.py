@@ -45,6 +45,7 @@ def with_bin(
         capacity=able.requests_per_second,
         growth=ahead.growth,
         kept_tokens=taken.kept_tokens(able.served.context_tokens),
+        broken_off=taken.broken_off,
     )
     memory = _with_error(memory, last, taken, ahead, able)
     kept = (each for each in memory.bins if now_seconds - each.at_seconds <= KEPT_SECONDS)

@@ -37,6 +37,8 @@ class Told:
     served_seconds: float
     """Since it is ready, as far as that is known."""
     is_draining: bool
+    broken_off: float = 0.0
+    """Requests that left without having ended, as far as the gauges of both looks tell."""
 
     @property
     def arrivals_per_second(self) -> float:
@@ -109,6 +111,12 @@ class Intake:
         return math.fsum(told.kept_tokens(context_tokens) for told in staying)
 
     @property
+    def broken_off(self) -> float:
+        """Of these, requests that left without having ended: over many looks the noise of gauges
+        cancels, since each one is the end of one difference and the beginning of the next."""
+        return math.fsum(told.broken_off for told in self.by_replica.values())
+
+    @property
     def may_shrink(self) -> bool:
         """Nothing is missing and nothing is broken."""
         return self.state in (State.LIVE, State.IDLE)
@@ -165,6 +173,7 @@ def intake(memory: Memory, seen: Seen, serves: Mapping[str, float]) -> Intake:
             fresh[each.name],
             _served_seconds(each, seen.now_seconds),
             each.phase is Phase.DRAINING,
+            _broken_off(known[each.name], fresh[each.name], deltas[each.name], arrived[each.name]),
         )
         for each in read.serving
         if each.name in deltas
@@ -294,6 +303,14 @@ def _running(ready: list[ReplicaSeen], fresh: Mapping[str, Sample]) -> dict[str,
 def _arrived(known: Sample, sample: Sample, delta: Delta) -> float:
     """First tokens are counted, exactly; who waits for one is seen in the gauges."""
     return _begun(sample) - (0.0 if delta.is_restart else _begun(known))
+
+
+def _broken_off(known: Sample, sample: Sample, delta: Delta, arrivals: float) -> float:
+    """Who came and has neither ended nor is there."""
+    if delta.is_restart:
+        return 0.0
+    more = _in_flight(sample) - _in_flight(known)
+    return arrivals - (delta.finished_requests or 0.0) - more
 
 
 def _begun_in_new(ready: list[ReplicaSeen], memory: Memory, fresh: Mapping[str, Sample]) -> float:

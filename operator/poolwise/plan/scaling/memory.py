@@ -75,7 +75,9 @@ class Bin:
     growth: float = 0.0
     """Of what arrived, over the last start: ln(rate / rate before)."""
     kept_tokens: float = 0.0
-    """By which caches grew."""
+    """By which caches grew, as far as who leaves has ended."""
+    broken_off: float = 0.0
+    """Requests that left without having ended."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,8 +40,13 @@ def prospect(
     """Demand until a start that is asked for now would end, in full replicas of the first pool."""
     first, bins = able[service.first.name], memory.bins
     if taken.seconds > 0.0:
-        kept_tokens = taken.kept_tokens(first.served.context_tokens)
-        now = Bin(seen.now_seconds, taken.seconds, taken.arrivals, kept_tokens=kept_tokens)
+        now = Bin(
+            seen.now_seconds,
+            taken.seconds,
+            taken.arrivals,
+            kept_tokens=taken.kept_tokens(first.served.context_tokens),
+            broken_off=taken.broken_off,
+        )
         bins = (*bins, now)
     horizon, told = horizon_seconds(service), seen.expected_requests_per_second
     grown = 0.0 if told is not None else growth(bins, horizon)
