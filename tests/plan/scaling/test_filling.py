@@ -133,6 +133,14 @@ def test_who_neither_ended_nor_is_there_broke_off():
     assert looked().broken_off == 0.0
 
 
+def test_who_is_gone_has_ended_where_an_engine_tells_of_no_ends():
+    def silent(sample):
+        return replace(sample, finished_requests=None, answer_lengths_tokens=None)
+
+    taken = looked(silent)
+    assert taken.broken_off == taken.kept_tokens(1000.0) == 0.0
+
+
 def test_without_lengths_requests_tell_each_of_a_usual_context():
     def silent(sample):
         ended = 0.75 * sample.finished_requests

@@ -15,11 +15,12 @@ from poolwise.plan.scaling.capability import Capability
 from poolwise.plan.scaling.felt import is_settled
 from poolwise.plan.scaling.fragility import LOG_RATIOS, Evidence, Lateness
 from poolwise.plan.scaling.grid import Vector, spread
-from poolwise.plan.scaling.intake import Intake, Told
+from poolwise.plan.scaling.intake import Intake
 from poolwise.plan.scaling.lone import Lone, alone_share
 from poolwise.plan.scaling.memory import Felt, Memory
 from poolwise.plan.scaling.service import Service
 from poolwise.plan.scaling.swings import swing_of, usable_share
+from poolwise.plan.scaling.told import Told
 
 STEP_WEIGHT = 25.0
 """Requests that the usual step between two looks counts as: late ones come together, since one

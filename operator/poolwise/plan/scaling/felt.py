@@ -21,9 +21,10 @@ from poolwise.plan.scaling import learning
 from poolwise.plan.scaling.cadence import steps
 from poolwise.plan.scaling.capability import Capability
 from poolwise.plan.scaling.fading import blended
-from poolwise.plan.scaling.intake import Intake, Told
+from poolwise.plan.scaling.intake import Intake
 from poolwise.plan.scaling.memory import Felt
 from poolwise.plan.scaling.outlook import LEAST_RATE, is_queue, slowing
+from poolwise.plan.scaling.told import Told
 from poolwise.plan.signals.sample import Sample
 
 SHORTEST_SECONDS, LONGEST_SECONDS = 15.0, 300.0

@@ -8,71 +8,19 @@ from dataclasses import dataclass, field
 
 from poolwise.plan.scaling.doubt import doubt, most_requests
 from poolwise.plan.scaling.memory import Memory
-from poolwise.plan.scaling.preempted import waiting_again
 from poolwise.plan.scaling.seen import Phase, ReplicaSeen, Seen
+from poolwise.plan.scaling.told import Told, arrived, begun, in_flight, told
 from poolwise.plan.signals.plausible import implausible
 from poolwise.plan.signals.sample import Sample
 from poolwise.plan.signals.state import State
 from poolwise.plan.signals.window import Delta, WentBack, between, joined
 
-WARM_UP_SECONDS = 30.0
-"""After a replica is ready: latencies tell of compilation and empty caches, counts count."""
 NEW_SECONDS = 60.0
 """Before the last look, when a replica may have become ready without having been read by then."""
 STALE_SECONDS = 90.0
 """Age of a sample from which it tells nothing of now: six scrapes of the usual 15 s."""
-LEAST_SECONDS = 1e-9
 SHOWN = 3
 """Reasons that one sentence repeats."""
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """By one replica since the last look."""
-
-    pool: str
-    delta: Delta
-    arrivals: float
-    sample: Sample
-    served_seconds: float
-    """Since it is ready, as far as that is known."""
-    is_draining: bool
-    broken_off: float = 0.0
-    """Requests that left without having ended, as far as the gauges of both looks tell."""
-
-    @property
-    def arrivals_per_second(self) -> float:
-        """Since the last look."""
-        return self.arrivals / max(self.delta.seconds, LEAST_SECONDS)
-
-    def kept_tokens(self, context_tokens: float) -> float:
-        """Read and written since the last look, less those of requests that ended."""
-        delta = self.delta
-        ended = delta.prompt_lengths_tokens, delta.answer_lengths_tokens
-        known = (
-            delta.begun_prompt_tokens,
-            delta.generated_tokens,
-            *(each.total if each else None for each in ended),
-        )
-        if None in known:
-            return (self.arrivals - (delta.finished_requests or 0.0)) * context_tokens
-        read, written, prompts, answers = (each or 0.0 for each in known)
-        return read + written - prompts - answers
-
-    @property
-    def in_flight(self) -> float:
-        """Requests at the look, those that wait included."""
-        return _in_flight(self.sample)
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether nothing was in flight at the look."""
-        return not self.in_flight
-
-    @property
-    def is_warm(self) -> bool:
-        """Whether its latencies tell of usual work."""
-        return self.served_seconds >= WARM_UP_SECONDS
 
 
 @dataclass(frozen=True)
@@ -107,14 +55,14 @@ class Intake:
 
         :param context_tokens: of a usual sequence, for engines that tell no lengths.
         """
-        staying = (told for told in self.by_replica.values() if not told.is_draining)
-        return math.fsum(told.kept_tokens(context_tokens) for told in staying)
+        staying = (each for each in self.by_replica.values() if not each.is_draining)
+        return math.fsum(each.kept_tokens(context_tokens) for each in staying)
 
     @property
     def broken_off(self) -> float:
-        """Of these, requests that left without having ended: over many looks the noise of gauges
-        cancels, since each one is the end of one difference and the beginning of the next."""
-        return math.fsum(told.broken_off for told in self.by_replica.values())
+        """Over many looks the noise of gauges cancels: each is the end of one difference and the
+        beginning of the next."""
+        return math.fsum(each.broken_off for each in self.by_replica.values())
 
     @property
     def may_shrink(self) -> bool:
@@ -152,46 +100,37 @@ def intake(memory: Memory, seen: Seen, serves: Mapping[str, float]) -> Intake:
     faults = {**_faults(read, seen), **_went_back(found)}
     deltas = {name: delta for name, delta in found.items() if isinstance(delta, Delta)}
     new = _begun_in_new(ready, memory, fresh) if seconds else 0.0
-    before = memory.waiting_again
-    again = {
-        name: waiting_again(before.get(name, 0.0), known[name], fresh[name], each)
-        for name, each in deltas.items()
-    }
-    arrived = {
-        name: _arrived(known[name], fresh[name], each) - (again[name] - before.get(name, 0.0))
-        for name, each in deltas.items()
-    }
-    arrivals = new + sum(arrived.values())
-    told = [fresh[each.name] for each in ready if each.name in fresh]
-    state, reason = _judged(ready, memory, faults, deltas, told)
-    silent = len(ready) / max(len(told), 1)
+    before, now_seconds = memory.waiting_again, seen.now_seconds
     by_replica = {
-        each.name: Told(
-            each.pool,
-            deltas[each.name],
-            arrived[each.name],
-            fresh[each.name],
-            _served_seconds(each, seen.now_seconds),
-            each.phase is Phase.DRAINING,
-            _broken_off(known[each.name], fresh[each.name], deltas[each.name], arrived[each.name]),
+        each.name: told(
+            each, known[each.name], fresh[each.name], deltas[each.name],
+            before.get(each.name, 0.0), now_seconds,
         )
         for each in read.serving
         if each.name in deltas
-    }
+    }  # fmt: skip
+    looks = [fresh[each.name] for each in ready if each.name in fresh]
+    state, reason = _judged(ready, memory, faults, deltas, looks)
+    silent = len(ready) / max(len(looks), 1)
+    arrivals = new + sum(each.arrivals for each in by_replica.values())
     return Intake(
         state=state,
         reason=reason,
         seconds=seconds,
         arrivals=max(arrivals, 0.0),
-        waiting=silent * sum(sample.waiting or 0.0 for sample in told),
+        waiting=silent * sum(sample.waiting or 0.0 for sample in looks),
         ready=len(ready),
         running=_running(ready, fresh),
         by_pool=dict(_warm(by_replica.values())),
         by_replica=by_replica,
         samples=fresh if seconds or not memory.samples else memory.samples,
         met=_met(memory, seen, fresh),
-        waiting_again=again if seconds else before,
+        waiting_again=_waiting_again(by_replica) if seconds else before,
     )
+
+
+def _waiting_again(by_replica: Mapping[str, Told]) -> dict[str, float]:
+    return {name: each.waiting_again for name, each in by_replica.items()}
 
 
 def _read(memory: Memory, seen: Seen, serves: Mapping[str, float]) -> _Read:
@@ -232,9 +171,9 @@ def _doubt(
     if problem := implausible(sample):
         return f"{replica.name}: {problem}"
     if known is None:
-        seconds, arrivals = seen.now_seconds - replica.requested_at_seconds, _begun(sample)
+        seconds, arrivals = seen.now_seconds - replica.requested_at_seconds, begun(sample)
     elif isinstance(delta, Delta):
-        seconds, arrivals = delta.seconds, _arrived(known, sample, delta)
+        seconds, arrivals = delta.seconds, arrived(known, sample, delta)
     else:
         return None
     return doubt(sample, arrivals, most_requests(requests_per_second, seconds))
@@ -271,46 +210,29 @@ def _judged(
     memory: Memory,
     faults: Mapping[str, str],
     deltas: Mapping[str, Delta],
-    told: list[Sample],
+    looks: list[Sample],
 ) -> tuple[State, str]:
     """Idle may shrink, unknown holds, broken holds and says so."""
     if faults:
         shown = "; ".join(faults[name] for name in sorted(faults)[:SHOWN])
         more = len(faults) - SHOWN
         return State.BROKEN, f"{shown}; and {more} more" if more > 0 else shown
-    if len(told) < len(ready):
-        return State.UNKNOWN, f"{len(ready) - len(told)} of {len(ready)} replicas not read yet"
+    if len(looks) < len(ready):
+        return State.UNKNOWN, f"{len(ready) - len(looks)} of {len(ready)} replicas not read yet"
     if ready and not memory.samples:
         return State.UNKNOWN, "first look"
     is_flat = bool(deltas) and all(each.is_flat for each in deltas.values())
-    if is_flat and len(deltas) >= len(ready) and not any(map(_in_flight, told)):
+    if is_flat and len(deltas) >= len(ready) and not any(map(in_flight, looks)):
         return State.IDLE, "every replica was read, and no counter moved"
-    return State.LIVE, f"read from {len(told)} replicas"
-
-
-def _in_flight(sample: Sample) -> float:
-    return (sample.running or 0.0) + (sample.waiting or 0.0)
+    return State.LIVE, f"read from {len(looks)} replicas"
 
 
 def _running(ready: list[ReplicaSeen], fresh: Mapping[str, Sample]) -> dict[str, float]:
-    told: dict[str, list[float]] = {}
+    counts: dict[str, list[float]] = {}
     for each in ready:
         if each.name in fresh:
-            told.setdefault(each.pool, []).append(fresh[each.name].running or 0.0)
-    return {pool: sum(counts) / len(counts) for pool, counts in told.items()}
-
-
-def _arrived(known: Sample, sample: Sample, delta: Delta) -> float:
-    """First tokens are counted, exactly; who waits for one is seen in the gauges."""
-    return _begun(sample) - (0.0 if delta.is_restart else _begun(known))
-
-
-def _broken_off(known: Sample, sample: Sample, delta: Delta, arrivals: float) -> float:
-    """Who came and has neither ended nor is there."""
-    if delta.is_restart:
-        return 0.0
-    more = _in_flight(sample) - _in_flight(known)
-    return arrivals - (delta.finished_requests or 0.0) - more
+            counts.setdefault(each.pool, []).append(fresh[each.name].running or 0.0)
+    return {pool: sum(each) / len(each) for pool, each in counts.items()}
 
 
 def _begun_in_new(ready: list[ReplicaSeen], memory: Memory, fresh: Mapping[str, Sample]) -> float:
@@ -321,18 +243,12 @@ def _begun_in_new(ready: list[ReplicaSeen], memory: Memory, fresh: Mapping[str, 
     """
     since = _newest(memory.samples.values()) - NEW_SECONDS
     return sum(
-        _begun(fresh[each.name])
+        begun(fresh[each.name])
         for each in ready
         if each.name in fresh
         and each.name not in memory.met
         and (each.ready_at_seconds or 0.0) >= since
     )
-
-
-def _begun(sample: Sample) -> float:
-    if sample.ttft_seconds is not None:
-        return sample.ttft_seconds.count + (sample.waiting or 0.0)
-    return (sample.finished_requests or 0.0) + _in_flight(sample)
 
 
 def _warm(replicas: Iterable[Told]) -> Iterator[tuple[str, Delta]]:
@@ -341,8 +257,3 @@ def _warm(replicas: Iterable[Told]) -> Iterator[tuple[str, Delta]]:
         delta = joined([each.delta for each in warm if each.pool == pool])
         if delta is not None:
             yield pool, delta
-
-
-def _served_seconds(replica: ReplicaSeen, now_seconds: float) -> float:
-    since = replica.ready_at_seconds
-    return math.inf if since is None else now_seconds - since

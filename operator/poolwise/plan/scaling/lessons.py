@@ -21,13 +21,14 @@ from poolwise.plan.scaling.felt import (
     is_settled,
 )
 from poolwise.plan.scaling.felt import LONGEST_SECONDS as LONGEST_STAY_SECONDS
-from poolwise.plan.scaling.intake import Intake, Told
+from poolwise.plan.scaling.intake import Intake
 from poolwise.plan.scaling.lone import known_share
 from poolwise.plan.scaling.memory import Felt, Memory
 from poolwise.plan.scaling.outlook import LEAST_RATE, is_queue
 from poolwise.plan.scaling.seen import Seen
 from poolwise.plan.scaling.service import Service
 from poolwise.plan.scaling.swings import Dispersion, blur_of
+from poolwise.plan.scaling.told import Told
 from poolwise.plan.signals.histogram import with_faded
 from poolwise.plan.signals.sample import Histogram
 from poolwise.plan.signals.state import State
