@@ -38,8 +38,7 @@ def _work_left(pod: Object, samples: Mapping[str, Sample]) -> tuple[float, float
     sample = samples.get(pod["metadata"]["uid"])
     if sample is None:
         return 0.0, 0.0, pod["metadata"]["name"]
-    in_flight = (sample.running or 0.0) + (sample.waiting or 0.0)
-    return in_flight, sample.kv_cache_usage or 0.0, pod["metadata"]["name"]
+    return sample.in_flight, sample.kv_cache_usage or 0.0, pod["metadata"]["name"]
 
 
 def _cost(pod: Object) -> str:

@@ -12,7 +12,7 @@ from poolwise.plan.scaling.level import LONGEST_SECONDS, span_seconds
 from poolwise.plan.scaling.memory import Bin, Memory
 from poolwise.plan.scaling.momentum import Momentum
 from poolwise.plan.scaling.outlook import LEAST_RATE, Outlook
-from poolwise.plan.scaling.prospect import RECENT_SECONDS
+from poolwise.plan.scaling.prospect import RECENT_SECONDS, newest_bin
 
 KEPT_SECONDS = 2.0 * LONGEST_SECONDS
 UNSETTLED_SECONDS = 60.0
@@ -32,10 +32,8 @@ def with_bin(
 
     :param ready: replicas that serve, in full ones of the first pool.
     """
-    last = Bin(
-        at_seconds=now_seconds,
-        seconds=taken.seconds,
-        arrivals=taken.arrivals,
+    last = replace(
+        newest_bin(now_seconds, taken, able),
         foreseen=ahead.coming,
         expected=ahead.lasting,
         demand=ahead.present,
@@ -44,8 +42,6 @@ def with_bin(
         filled=ahead.filled,
         capacity=able.requests_per_second,
         growth=ahead.growth,
-        kept_tokens=taken.kept_tokens(able.served.context_tokens),
-        broken_off=taken.broken_off,
     )
     memory = _with_error(memory, last, taken, ahead, able)
     kept = (each for each in memory.bins if now_seconds - each.at_seconds <= KEPT_SECONDS)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from poolwise.plan.scaling.doubt import doubt, most_requests
 from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.scaling.seen import Phase, ReplicaSeen, Seen
-from poolwise.plan.scaling.told import Told, arrived, begun, in_flight, told
+from poolwise.plan.scaling.told import Told, arrived, begun, told
 from poolwise.plan.signals.plausible import implausible
 from poolwise.plan.signals.sample import Sample
 from poolwise.plan.signals.state import State
@@ -222,7 +222,7 @@ def _judged(
     if ready and not memory.samples:
         return State.UNKNOWN, "first look"
     is_flat = bool(deltas) and all(each.is_flat for each in deltas.values())
-    if is_flat and len(deltas) >= len(ready) and not any(map(in_flight, looks)):
+    if is_flat and len(deltas) >= len(ready) and not any(each.in_flight for each in looks):
         return State.IDLE, "every replica was read, and no counter moved"
     return State.LIVE, f"read from {len(looks)} replicas"
 

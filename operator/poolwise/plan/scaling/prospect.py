@@ -40,14 +40,7 @@ def prospect(
     """Demand until a start that is asked for now would end, in full replicas of the first pool."""
     first, bins = able[service.first.name], memory.bins
     if taken.seconds > 0.0:
-        now = Bin(
-            seen.now_seconds,
-            taken.seconds,
-            taken.arrivals,
-            kept_tokens=taken.kept_tokens(first.served.context_tokens),
-            broken_off=taken.broken_off,
-        )
-        bins = (*bins, now)
+        bins = (*bins, newest_bin(seen.now_seconds, taken, first))
     horizon, told = horizon_seconds(service), seen.expected_requests_per_second
     grown = 0.0 if told is not None else growth(bins, horizon)
     growing = math.exp(trusted_share(horizon) * memory.momentum.following(grown))
@@ -60,6 +53,17 @@ def prospect(
     if leaps:
         lasting = max(lasting, found.coming)
     return replace(found, lasting=lasting, growth=grown, leaps=leaps)
+
+
+def newest_bin(now_seconds: float, taken: Intake, able: Capability) -> Bin:
+    """What came since the last look, without what is foreseen of it."""
+    return Bin(
+        now_seconds,
+        taken.seconds,
+        taken.arrivals,
+        kept_tokens=taken.kept_tokens(able.served.context_tokens),
+        broken_off=taken.broken_off,
+    )
 
 
 def _flow(

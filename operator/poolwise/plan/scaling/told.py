@@ -64,7 +64,7 @@ class Told:
     @property
     def in_flight(self) -> float:
         """Requests at the look, those that wait included."""
-        return in_flight(self.sample)
+        return self.sample.in_flight
 
     @property
     def is_idle(self) -> bool:
@@ -95,7 +95,7 @@ def told(
         sample,
         math.inf if since is None else now_seconds - since,
         replica.phase is Phase.DRAINING,
-        in_flight(sample) - (0.0 if delta.is_restart else in_flight(known)),
+        sample.in_flight - (0.0 if delta.is_restart else known.in_flight),
         again,
     )
 
@@ -110,9 +110,4 @@ def begun(sample: Sample) -> float:
     """Since the replica started: first tokens are counted, exactly; who waits is seen in gauges."""
     if sample.ttft_seconds is not None:
         return sample.ttft_seconds.count + (sample.waiting or 0.0)
-    return (sample.finished_requests or 0.0) + in_flight(sample)
-
-
-def in_flight(sample: Sample) -> float:
-    """Requests, those that wait included."""
-    return (sample.running or 0.0) + (sample.waiting or 0.0)
+    return (sample.finished_requests or 0.0) + sample.in_flight

@@ -76,3 +76,8 @@ class Sample(Counted):
     """Requests that wait for the batch."""
     kv_cache_usage: float | None = None
     """Share of the KV cache in use, 0 to 1."""
+
+    @property
+    def in_flight(self) -> float:
+        """Requests, those that wait included."""
+        return (self.running or 0.0) + (self.waiting or 0.0)
