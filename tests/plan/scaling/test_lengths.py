@@ -51,6 +51,15 @@ def test_lengths_that_are_told_count_and_not_the_counters():
     assert prompts.scv < 1.0
 
 
+def _prompts(count: float, tokens: tuple[float, ...]) -> Delta:
+    """So many requests, with prompts of these lengths by turns."""
+    bounds = (*(50.0 * step for step in range(200)), math.inf)
+    share = count / len(tokens)
+    counts = tuple(share * sum(each <= bound for each in tokens) for bound in bounds)
+    lengths = Histogram(bounds, counts, share * sum(tokens))
+    return _delta(finished_requests=count, prompt_lengths_tokens=lengths)
+
+
 def _answers(one_token: float, more: float) -> Delta:
     """So many of each kind, of which the longer ones have 200 tokens."""
     count = one_token + more
@@ -76,6 +85,35 @@ def test_declared_lengths_are_forgotten_where_much_is_seen():
     assert answers.scv < 1.0
     few = with_lengths(Memory(), _answers(10.0, 0.0), 1e6)
     assert mix(declared, few).answer_tokens.mean > 200.0
+
+
+@pytest.mark.parametrize(
+    ("each_minute", "prompts", "minutes"),
+    [
+        (3_000.0, (500.0, 500.0), 1),  # alike, and many of them
+        (3_000.0, (10.0, 10.0, 10.0, 10.0, 5_000.0), 2),  # few long ones make the mean
+        (750.0, (500.0, 500.0), 2),
+        (300.0, (500.0, 500.0), 5),
+    ],
+)
+def test_lengths_fade_the_sooner_the_fewer_requests_tell_their_mean(each_minute, prompts, minutes):
+    """Half of what is known of a mean is of so many minutes."""
+    declared, memory = Mix(Lengths(500.0, 1.0), Lengths(100.0, 1.0)), Memory()
+    for _ in range(20 * minutes):
+        memory = with_lengths(memory, _prompts(each_minute, prompts), 60.0)
+    before = mix(declared, memory).prompt_tokens.mean
+    longer = tuple(1.2 * each for each in prompts)
+    for _ in range(minutes):
+        memory = with_lengths(memory, _prompts(each_minute, longer), 60.0)
+    assert mix(declared, memory).prompt_tokens.mean == pytest.approx(1.1 * before, rel=0.01)
+
+
+def test_lengths_of_a_spread_that_nothing_tells_fade_as_usual():
+    declared, memory = Mix(Lengths(500.0, 1.0), Lengths(100.0, 1.0)), Memory()
+    for tokens in (20 * [500.0]) + (2 * [600.0]):
+        told = _delta(finished_requests=3_000.0, prompt_tokens=3_000.0 * tokens)
+        memory = with_lengths(memory, told, 60.0)
+    assert mix(declared, memory).prompt_tokens.mean == pytest.approx(550.0, rel=0.01)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.004, 0.5, 1.0])

@@ -15,8 +15,12 @@ from poolwise.plan.scaling.mix import Mix
 from poolwise.plan.signals.sample import Histogram, Sample
 from poolwise.plan.signals.window import Delta
 
-LENGTHS_HALF_LIFE_SECONDS, LENGTHS_HALF_LIFE_REQUESTS = 120.0, 1500.0
-"""Whichever is longer: enough for a mean of heavy tails, and no more, since lengths drift."""
+HALF_LIFE_SECONDS, LEAST_HALF_LIFE_SECONDS = 120.0, 60.0
+HALF_LIFE_REQUESTS = 1500.0
+"""Lengths drift, so that what was seen of them fades: over the first, or over so many requests if
+that is longer; over the second where that many come whatever their spread. For each unit of the
+squared coefficient of variation so many make a mean that is known to within 2 %. With two minutes
+at all times conversations that became longer were known three minutes late."""
 LEAST_RUNNING = 4.0
 """Sequences from which their mean context can be told."""
 CONTEXT_HALF_LIFE_SECONDS = 120.0
@@ -32,11 +36,15 @@ def _fading(moments: Moments, more: Moments, kept: float) -> Moments:
     )
 
 
-def _kept(delta: Delta, seconds: float) -> float:
+def _kept(memory: Memory, delta: Delta, seconds: float) -> float:
     """Of what was seen of lengths before."""
-    ended = delta.finished_requests or 0.0
-    passed = seconds / LENGTHS_HALF_LIFE_SECONDS, ended / LENGTHS_HALF_LIFE_REQUESTS
-    return float(0.5 ** min(passed))
+    ended = (delta.finished_requests or 0.0) / HALF_LIFE_REQUESTS
+    square = max(memory.prompts.relative_square, memory.answers.relative_square)
+    half_lives = min(seconds / HALF_LIFE_SECONDS, ended)
+    if square > 0.0:  # else nothing tells how lengths spread
+        sooner = min(seconds / LEAST_HALF_LIFE_SECONDS, ended / max(square - 1.0, 1.0))
+        half_lives = max(half_lives, sooner)
+    return float(0.5**half_lives)
 
 
 def _prompts(delta: Delta) -> Moments:
@@ -111,7 +119,7 @@ def mix(declared: Mix, memory: Memory) -> Mix:
 
 def with_lengths(memory: Memory, delta: Delta, seconds: float) -> Memory:
     """With the requests told of since; where these are of another kind, without those before."""
-    prompts, begun, usual = _prompts(delta), kinds.begun(delta), _kept(delta, seconds)
+    prompts, begun, usual = _prompts(delta), kinds.begun(delta), _kept(memory, delta, seconds)
     wider = max(memory.prompts, prompts, key=lambda each: each.relative_square)
     kept = 0.0 if kinds.are_others(memory.prompts, prompts, wider) else usual
     begun_kept = 0.0 if kinds.are_others(memory.begun, begun, wider) else usual
