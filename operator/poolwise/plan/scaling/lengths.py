@@ -17,10 +17,10 @@ from poolwise.plan.signals.window import Delta
 
 HALF_LIFE_SECONDS, LEAST_HALF_LIFE_SECONDS = 120.0, 60.0
 HALF_LIFE_REQUESTS = 1500.0
-"""Lengths drift, so that what was seen of them fades: over the first, or over so many requests if
-that is longer; over the second where that many come whatever their spread. For each unit of the
-squared coefficient of variation so many make a mean that is known to within 2 %. With two minutes
-at all times conversations that became longer were known three minutes late."""
+"""Lengths drift, so that what was seen of them fades: to a half in the first or in so many
+requests, whichever takes longer; in the second, where so many for each unit of the squared
+coefficient of variation (one at least) have come by then, since they tell a mean to within 2 %.
+With two minutes at all times conversations that became longer were known three minutes late."""
 LEAST_RUNNING = 4.0
 """Sequences from which their mean context can be told."""
 CONTEXT_HALF_LIFE_SECONDS = 120.0
