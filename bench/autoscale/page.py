@@ -17,6 +17,7 @@ from pathlib import Path
 from types import ModuleType
 
 from bench.autoscale import (
+    beginnings,
     between,
     borrowed,
     cells,
@@ -32,6 +33,7 @@ from bench.autoscale import (
     plots,
     shifts,
     steps,
+    strangers,
     suite,
 )
 from bench.autoscale.cells import Cell, Standing, cell, read, standings
@@ -53,6 +55,8 @@ NOT_YET = "Not replayed yet."
 OF_OURS = {
     "steps": steps,
     "hours": hours,
+    "strangers": strangers,
+    "beginnings": beginnings,
     "courses": courses,
     "looks": looks,
     "shifts": shifts,

@@ -20,6 +20,8 @@ TABLES = {
     "<!-- STEPS -->": "| chat | 4 to 8 | 75 | 90 |",
     "<!-- COURSES -->": "| chat | level | 99.50 |",
     "<!-- HOURS -->": "| chat | 3 | 10 | 99.00 |",
+    "<!-- STRANGERS -->": "| chat | all | 3 | apart |",
+    "<!-- BEGINNINGS -->": "| chat | 10 | 5 of 5 |",
     "<!-- LOOKS -->": "| chat | 99.00 | 99.87 @ 15.55 |",
     "<!-- SHIFTS -->": "| answers 100 to 800 | 4.8 to 9.0 |",
     "<!-- OTHERS -->": "| 1 s and 50 ms | chat |",
@@ -119,6 +121,7 @@ def test_the_page_has_tables_and_pictures(tmp_path: Path, monkeypatch: pytest.Mo
     assert "| chat | 4 to 8 | 75 | 90 |" in text and "| chat | 3 | 10 | 99.00 |" in text
     assert "| chat | level | 99.50 |" in text and "| chat | 99.00 | 99.87 @ 15.55 |" in text
     assert "| chat | 99.87 | 15.55 | kpa |" in text
+    assert "| chat | all | 3 | apart |" in text and "| chat | 10 | 5 of 5 |" in text
     assert "| 1 s and 50 ms | chat |" in text and "| chat | TPOT | 40 | 2.50 | 1.05 |" in text
     assert [standing.case for standing in standings(cells)] == list(USUAL[:2])
     assert {each.name for each in (tmp_path / "pictures").iterdir()} == {"calm.svg", "pareto.svg"}
