@@ -18,14 +18,12 @@ from functools import partial
 from itertools import groupby, product
 from pathlib import Path
 
-from bench.autoscale import suite
+from bench.autoscale import beside, suite
+from bench.autoscale.beside import Beside
 from bench.autoscale.document import of_seeds
 from bench.autoscale.grid import sized, trace_of
 from bench.autoscale.numbers import count
-from bench.autoscale.outcome import Outcome
-from bench.autoscale.reach import aim
 from bench.autoscale.traces import window
-from bench.autoscale.tuning import BEST_STATIC
 from bench.programs import ends_on_bad_input
 from bench.tables import DEFAULT_FOLDER
 
@@ -45,23 +43,10 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Found(Beside):
     """What became of one."""
 
     stretch: Stretch
-    aim: float
-    ours: Outcome
-    static: Outcome
-
-    @property
-    def is_in_time(self) -> bool:
-        """Whether ours attains its aim."""
-        return self.ours.attainment >= self.aim
-
-    @property
-    def over_static(self) -> float:
-        """Replica-hours of ours over those of the best static fleet."""
-        return self.ours.replica_hours / self.static.replica_hours
 
 
 @ends_on_bad_input
@@ -87,9 +72,7 @@ def run(data: Path, processes: int) -> list[Found]:
 def replayed(data: Path, stretch: Stretch) -> Found:
     """One stretch under both."""
     trace = window(trace_of(data, stretch.trace), stretch.begin_seconds, SECONDS)
-    scene = sized(trace, stretch.peak_replicas)
-    ours, static = (suite.result(scene, name).outcome for name in (suite.OURS, BEST_STATIC))
-    return Found(stretch, aim(scene), ours, static)
+    return Found(*beside.replayed(sized(trace, stretch.peak_replicas)), stretch)
 
 
 def text(found: Iterable[Found]) -> str:
@@ -109,7 +92,7 @@ def _cells(found: list[Found]) -> Iterator[str]:
     yield f"{sum(each.is_in_time for each in found)} of {len(found)}"
     yield from of_seeds([each.ours for each in found])
     yield from of_seeds([each.static for each in found])
-    yield f"{statistics.geometric_mean(each.over_static for each in found):.2f}"
+    yield f"{statistics.geometric_mean(each.cost for each in found):.2f}"
 
 
 if __name__ == "__main__":

@@ -16,14 +16,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from bench.autoscale import grid, suite
+from bench.autoscale import beside, grid, suite
+from bench.autoscale.beside import Beside
 from bench.autoscale.engine import Engine, engine
 from bench.autoscale.numbers import count
-from bench.autoscale.outcome import Outcome
-from bench.autoscale.reach import aim
 from bench.autoscale.scene import Routing, Scene
 from bench.autoscale.sizing import Targets
-from bench.autoscale.tuning import BEST_STATIC
 from bench.programs import ends_on_bad_input
 from bench.tables import DEFAULT_FOLDER
 
@@ -68,14 +66,11 @@ CIRCUMSTANCES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Found(Beside):
     """What became of one trace."""
 
     trace: str
     circumstance: str
-    aim: float
-    ours: Outcome
-    best_static: Outcome
 
 
 @ends_on_bad_input
@@ -109,8 +104,7 @@ def scene_of(data: Path, circumstance: Circumstance, name: str, peak: float) -> 
 
 def _found(data: Path, circumstance: Circumstance, name: str, peak: float) -> Found:
     there = scene_of(data, circumstance, name, peak)
-    ours, best = (suite.result(there, each).outcome for each in (suite.OURS, BEST_STATIC))
-    return Found(name, circumstance.name, aim(there), ours, best)
+    return Found(*beside.replayed(there), name, circumstance.name)
 
 
 def text(found: Iterable[Found]) -> str:
@@ -124,7 +118,7 @@ def text(found: Iterable[Found]) -> str:
 
 def _cells(found: Found) -> Iterator[str]:
     yield from (found.circumstance, found.trace, f"{100 * found.aim:.2f}")
-    for each in (found.ours, found.best_static):
+    for each in (found.ours, found.static):
         yield from (f"{100 * each.attainment:.2f}", f"{each.replica_hours:.2f}")
 
 

@@ -15,12 +15,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from bench.autoscale import suite
+from bench.autoscale import beside, suite
+from bench.autoscale.beside import Beside
 from bench.autoscale.grid import Case, scene_of
 from bench.autoscale.numbers import count
-from bench.autoscale.outcome import Outcome
-from bench.autoscale.reach import aim
-from bench.autoscale.tuning import BEST_STATIC
 from bench.programs import ends_on_bad_input
 from bench.tables import DEFAULT_FOLDER
 
@@ -30,23 +28,10 @@ PEAKS = (5, 8, 9, 10, 11, 12, 14, 15, 16, 18, 19, 20, 21, 22, 25, 28, 30, 33, 36
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Found(Beside):
     """What became of one peak."""
 
     peak_replicas: float
-    aim: float
-    ours: Outcome
-    static: Outcome
-
-    @property
-    def is_in_time(self) -> bool:
-        """Whether ours attains the aim."""
-        return self.ours.attainment >= self.aim
-
-    @property
-    def cost(self) -> float:
-        """Of ours, over the best static fleet's."""
-        return self.ours.replica_hours / self.static.replica_hours
 
 
 @ends_on_bad_input
@@ -65,9 +50,7 @@ def main() -> int:
 
 def replayed(data: Path, trace: str, peak_replicas: float) -> Found:
     """One peak under both."""
-    scene = scene_of(data, Case(trace, peak_replicas))
-    ours, static = (suite.result(scene, each).outcome for each in (suite.OURS, BEST_STATIC))
-    return Found(peak_replicas, aim(scene), ours, static)
+    return Found(*beside.replayed(scene_of(data, Case(trace, peak_replicas))), peak_replicas)
 
 
 def text(found: Iterable[Found]) -> str:

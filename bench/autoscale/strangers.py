@@ -96,10 +96,10 @@ def main() -> int:
     return 0
 
 
-def run(data: Path, processes: int, hours: Sequence[Hour] | None = None) -> list[Found]:
+def run(data: Path, processes: int) -> list[Found]:
     """Those of all services, in their order."""
     with ProcessPoolExecutor(processes) as pool:
-        return list(pool.map(partial(replayed, data), hours or list(drawn_hours())))
+        return list(pool.map(partial(replayed, data), list(drawn_hours())))
 
 
 def drawn_hours() -> Iterator[Hour]:
@@ -117,9 +117,13 @@ def scene(data: Path, hour: Hour) -> Scene:
     found = client_windows.clients(data, hour.model)
     if hour.most_rate is not None:
         found = tuple(each for each in found if each.mean_rate <= hour.most_rate)
-    name, begin_seconds = f"{hour.model} from {hour.begin_hours:g} h", hour.begin_hours * 3600.0
     trace = client_windows.stretch(
-        found, name, begin_seconds, HOUR_SECONDS, hour.is_coupled, hour.seed
+        found,
+        f"{hour.model} from {hour.begin_hours:g} h",
+        hour.begin_hours * HOUR_SECONDS,
+        HOUR_SECONDS,
+        hour.is_coupled,
+        hour.seed,
     )
     return sized(trace, PEAK_REPLICAS)
 

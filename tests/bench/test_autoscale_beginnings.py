@@ -25,7 +25,7 @@ def test_stretches_of_one_trace_and_peak_make_a_row(data):
     assert all(each.is_in_time for each in found)
     row = beginnings.text(found).splitlines()[-1]
     assert row.startswith("| steady | 2 | 2 of 2 | ")
-    first, second = (each.over_static for each in found)
+    first, second = (each.cost for each in found)
     assert row.endswith(f"| {(first * second) ** 0.5:.2f} |")
 
 
